@@ -1,0 +1,72 @@
+"""Attention over sets and point clouds at linear cost, after "Sampled Transformer for Point Sets" (ICML 2023)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .attention import (
+        Attention,
+        DenseAttention,
+        InducedAttention,
+        KNNAttention,
+        NoAttention,
+        SampledAttention,
+        SparseAttention,
+        StratifiedAttention,
+        create_attention,
+        list_attention,
+        number_layers,
+    )
+    from .blocks import PositionEmbedding, TransformerBlock
+    from .cycles import Cycle
+
+# Names load their module on first use: the command-line program must set what torch reads before torch loads.
+_HOME = {
+    "Attention": "attention",
+    "DenseAttention": "attention",
+    "InducedAttention": "attention",
+    "KNNAttention": "attention",
+    "NoAttention": "attention",
+    "SampledAttention": "attention",
+    "SparseAttention": "attention",
+    "StratifiedAttention": "attention",
+    "create_attention": "attention",
+    "list_attention": "attention",
+    "number_layers": "attention",
+    "PositionEmbedding": "blocks",
+    "TransformerBlock": "blocks",
+    "Cycle": "cycles",
+}
+
+__all__ = [
+    "Attention",
+    "Cycle",
+    "DenseAttention",
+    "InducedAttention",
+    "KNNAttention",
+    "NoAttention",
+    "PositionEmbedding",
+    "SampledAttention",
+    "SparseAttention",
+    "StratifiedAttention",
+    "TransformerBlock",
+    "create_attention",
+    "list_attention",
+    "number_layers",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

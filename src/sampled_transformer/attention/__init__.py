@@ -1,0 +1,53 @@
+"""The attention mechanisms of the paper behind one contract, by name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from .base import Attention, number_layers
+from .dense import DenseAttention
+from .induced import InducedAttention
+from .knn import KNNAttention
+from .none import NoAttention
+from .sampled import SampledAttention
+from .sparse import SparseAttention
+from .stratified import StratifiedAttention
+
+REGISTRY: dict[str, type[Attention]] = {
+    "dense": DenseAttention,
+    "induced": InducedAttention,
+    "knn": KNNAttention,
+    "none": NoAttention,
+    "sampled": SampledAttention,
+    "sparse": SparseAttention,
+    "stratified": StratifiedAttention,
+}
+
+__all__ = [
+    "Attention",
+    "DenseAttention",
+    "InducedAttention",
+    "KNNAttention",
+    "NoAttention",
+    "SampledAttention",
+    "SparseAttention",
+    "StratifiedAttention",
+    "create_attention",
+    "list_attention",
+    "number_layers",
+]
+
+
+def list_attention() -> list[str]:
+    """The names that `create_attention` takes."""
+    return sorted(REGISTRY)
+
+
+def create_attention(name: str, dim: int, heads: int = 8, **options: Any) -> Attention:
+    """Build a mechanism by name; options are those of its class."""
+    if name not in REGISTRY:
+        close = difflib.get_close_matches(name, REGISTRY, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"attention: expected one of {', '.join(list_attention())}, got {name!r}{hint}")
+    return REGISTRY[name](dim, heads, **options)

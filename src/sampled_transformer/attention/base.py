@@ -1,0 +1,175 @@
+"""The contract that every mechanism keeps: the same arguments, the same call, the same four projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ..cycles import Cycle, check_ptr
+
+
+@dataclass(frozen=True)
+class Sets:
+    """How the points of a call fall into sets: a batch (neither), a padded batch (mask), or packed sets (ptr)."""
+
+    mask: Tensor | None = None  # (batch, n), True where a point is real
+    ptr: Tensor | None = None  # (sets + 1,); the tensors then have a batch of one
+
+    def pad(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        """x as a padded batch (sets, longest, ...) with its mask; a batch stays as it is."""
+        if self.ptr is None:
+            return x, self.mask
+        lengths = self.ptr.diff()
+        place = torch.arange(int(lengths.max()), device=x.device)
+        mask = place < lengths[:, None]  # (sets, longest)
+        index = torch.where(mask, self.ptr[:-1, None] + place, 0)
+        return x[0][index], mask
+
+    def unpad(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Undo `pad`."""
+        return x if self.ptr is None or mask is None else x[mask].unsqueeze(0)
+
+
+class Attention(nn.Module):
+    """Multi-head attention from every point of a set to points of the same set.
+
+    `forward` checks its arguments and settles what padding means; a mechanism fills in `attend` (Eq. 1a, 5a), or
+    `mix` where the projections themselves differ. The residual connection belongs to the block around it.
+
+    Args:
+        dim: width of the points' features.
+        heads: number of heads.
+        head_dim: width of a head; dim / heads if not given.
+        bias: whether the projections have one (Eq. 1 and 5 have none).
+        scale: factor of the scores before the softmax; 1 / sqrt(head_dim) if not given, 1.0 is Eq. 1 and 5 to the letter.
+        layer: number of the layer in its network: layers of one network should differ in it (see `number_layers`).
+    """
+
+    needs_positions: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        head_dim: int | None = None,
+        bias: bool = False,
+        scale: float | None = None,
+        layer: int = 0,
+    ) -> None:
+        super().__init__()
+        if dim < 1 or heads < 1:
+            raise ValueError(f"dim, heads: expected at least 1, got {dim} and {heads}")
+        if head_dim is None and dim % heads:
+            raise ValueError(f"heads: expected a divisor of dim={dim}, got {heads} (or give head_dim)")
+        if head_dim is not None and head_dim < 1:
+            raise ValueError(f"head_dim: expected at least 1, got {head_dim}")
+        self.dim, self.heads, self.layer = dim, heads, layer
+        self.head_dim = head_dim or dim // heads
+        self.scale = self.head_dim**-0.5 if scale is None else float(scale)
+        self._build(bias)
+
+    def _build(self, bias: bool) -> None:
+        """Create the parameters: W_Q, W_K, W_V and W_O, the same for all mechanisms that share weights."""
+        inner = self.heads * self.head_dim
+        self.query = nn.Linear(self.dim, inner, bias=bias)
+        self.key = nn.Linear(self.dim, inner, bias=bias)
+        self.value = nn.Linear(self.dim, inner, bias=bias)
+        self.output = nn.Linear(inner, self.dim, bias=bias)
+
+    def forward(
+        self,
+        x: Tensor,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+        cycle: Cycle | None = None,
+    ) -> Tensor:
+        """Attend within each set.
+
+        Args:
+            x: features, (batch, n, dim), or packed (total, dim) with `ptr`.
+            positions: coordinates, the same shape but for the last dimension.
+            mask: (batch, n), True where a point is real. What lies in the padding never matters; its output is zero.
+            ptr: (sets + 1,), where each packed set begins and the last ends.
+            cycle: the cycle to walk instead of one's own (mechanisms without cycles do not look at it).
+        """
+        positions = self._check(x, positions, mask, ptr)
+        if x.numel() == 0:
+            return x * 0  # nobody attends; the graph stays whole
+        if mask is not None:
+            x = x.masked_fill(~mask[..., None], 0)
+        sets = Sets(mask, None if ptr is None else ptr.long())
+        if ptr is None:
+            y = self.mix(x, positions, sets, cycle)
+        else:
+            y = self.mix(x[None], None if positions is None else positions[None], sets, cycle).squeeze(0)
+        return y if mask is None else y.masked_fill(~mask[..., None], 0)
+
+    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+        """Project, attend, project back: x (batch, n, dim) -> (batch, n, dim)."""
+        query, key, value = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+        return self.output(self.attend(query, key, value, positions, sets, cycle).flatten(2))
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        """The mechanism itself on (batch, n, heads, head_dim)."""
+        raise NotImplementedError
+
+    def split(self, x: Tensor) -> Tensor:
+        """(batch, n, heads * head_dim) -> (batch, n, heads, head_dim)."""
+        return x.unflatten(-1, (self.heads, self.head_dim))
+
+    def extra_repr(self) -> str:
+        return (
+            f"dim={self.dim}, heads={self.heads}, head_dim={self.head_dim}, scale={self.scale:.4g}, layer={self.layer}"
+        )
+
+    def _check(self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Tensor | None) -> Tensor | None:
+        """Refuse what does not fit, naming the argument; return positions with the padding cleared."""
+        if mask is not None and ptr is not None:
+            raise ValueError("mask, ptr: expected one of them, got both")
+        wanted = ("batch", "n") if ptr is None else ("total",)
+        if x.dim() != len(wanted) + 1 or x.shape[-1] != self.dim or not x.is_floating_point():
+            expected = f"({', '.join(wanted)}, {self.dim})"
+            raise ValueError(f"x: expected floats of shape {expected}, got {x.dtype} of shape {tuple(x.shape)}")
+        if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape[:-1]):
+            raise ValueError(
+                f"mask: expected bool of shape {tuple(x.shape[:-1])}, got {mask.dtype} of shape {tuple(mask.shape)}"
+            )
+        if ptr is not None:
+            check_ptr(ptr, x.shape[0])
+        if positions is None:
+            if self.needs_positions:
+                raise ValueError(f"positions: {type(self).__name__} needs them, expected {tuple(x.shape[:-1])} + (3,)")
+            return None
+        if positions.dim() != x.dim() or positions.shape[:-1] != x.shape[:-1] or not positions.is_floating_point():
+            raise ValueError(
+                f"positions: expected floats of shape {tuple(x.shape[:-1])} + (coordinates,), "
+                f"got {positions.dtype} of shape {tuple(positions.shape)}"
+            )
+        if mask is not None:
+            positions = positions.masked_fill(~mask[..., None], 0)
+        # Looking at the values would make a GPU wait for them.
+        if (
+            positions.device.type == "cpu"
+            and not torch.compiler.is_compiling()
+            and not bool(positions.isfinite().all())
+        ):
+            raise ValueError("positions: expected finite coordinates, got NaN or infinity")
+        return positions
+
+
+def number_layers(network: nn.Module) -> nn.Module:
+    """Number the attention layers of a network in the order of its modules.
+
+    In evaluation a layer's cycle follows from the size of the set, the seed and this number: layers that share a
+    number walk the same cycle, and mix the points less than they could.
+    """
+    for number, layer in enumerate(module for module in network.modules() if isinstance(module, Attention)):
+        layer.layer = number
+    return network

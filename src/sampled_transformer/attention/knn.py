@@ -1,0 +1,71 @@
+"""Attention over the k nearest points (Definition "kNN Attention" of the appendix), scalar or vector."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..cycles import Cycle
+from ..geometry import nearest_neighbours
+from .base import Attention, Sets
+from .kernels import take
+
+
+class KNNAttention(Attention):
+    """Every point attends to its k nearest points by position, itself among them.
+
+    Args:
+        k: neighbours; a smaller set is read whole. The paper does not say its k: 16 is Point Transformer's.
+        vector: weigh every channel by itself, with an MLP instead of a dot product and the relative position added to
+            keys and values (Eq. 3 of "Point Transformer"). Adds parameters of its own and leaves `scale` unused.
+        coordinates: dimension of the positions, needed by the vector form.
+    """
+
+    needs_positions = True
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        k: int = 16,
+        vector: bool = False,
+        coordinates: int = 3,
+        head_dim: int | None = None,
+        bias: bool = False,
+        scale: float | None = None,
+        layer: int = 0,
+    ) -> None:
+        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        if k < 1:
+            raise ValueError(f"k: expected at least 1 neighbour, got {k}")
+        self.k, self.vector = k, vector
+        if vector:
+            width = self.heads * self.head_dim
+            self.relation = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))  # gamma
+            self.offset = nn.Sequential(nn.Linear(coordinates, width), nn.ReLU(), nn.Linear(width, width))  # theta
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        assert positions is not None
+        n = query.shape[1]
+        k = min(self.k, n)
+        if sets.ptr is None:
+            neighbours, _ = nearest_neighbours(positions, k, mask=sets.mask)
+        else:
+            neighbours = nearest_neighbours(positions[0], k, ptr=sets.ptr)[0][None]
+        absent = neighbours < 0  # (batch, n, k)
+        absent[..., 0] = False  # of a point of padding, whose answer is thrown away
+        index = neighbours.clamp(min=0).flatten(1)[:, None]  # (batch, 1, n * k)
+        keys = take(key, index).unflatten(1, (n, k))  # (batch, n, k, heads, head_dim)
+        values = take(value, index).unflatten(1, (n, k))
+        absent = absent[..., None]
+        if self.vector:
+            around = take(positions[:, :, None], index).unflatten(1, (n, k)).squeeze(3)
+            offset = self.split(self.offset(positions[:, :, None] - around))
+            scores = self.split(self.relation((query[:, :, None] - keys + offset).flatten(-2)))
+            values, absent = values + offset, absent[..., None]
+            return (scores.masked_fill(absent, -torch.inf).softmax(2) * values).sum(2)
+        scores = self.scale * (query[:, :, None] * keys).sum(-1)  # (batch, n, k, heads)
+        return torch.einsum("bnkh,bnkhd->bnhd", scores.masked_fill(absent, -torch.inf).softmax(2), values)

@@ -1,0 +1,19 @@
+"""No attention: the paper's baseline "MLP + FC"."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..cycles import Cycle
+from .base import Attention, Sets
+
+
+class NoAttention(Attention):
+    """Adds nothing and has no parameters: a block around it leaves every point alone."""
+
+    def _build(self, bias: bool) -> None:
+        pass
+
+    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+        return torch.zeros_like(x)

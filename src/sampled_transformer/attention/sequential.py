@@ -1,0 +1,82 @@
+"""Eq. 5c to the letter: the subsets one after the other, each on the points that the one before has updated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..cycles import Cycle, real_first
+from .base import Sets
+from .dense import read_all
+from .kernels import two_keys
+
+if TYPE_CHECKING:
+    from .sampled import SampledAttention
+
+
+def attend_in_turn(layer: SampledAttention, x: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
+    """SAttn(x) - x, so that the block's residual makes it SAttn(x): x (batch, n, dim) -> (batch, n, dim).
+
+    The walk carries two columns along: the link to the next subset, and the first point of the cycle, to which the
+    last subset returns. So a step costs the same whatever n is, also backwards.
+    """
+    batch, order, lengths = _in_order(x, sets, cycle)
+    walked = batch.gather(1, order[..., None].expand(-1, -1, batch.shape[2]))  # (sets, longest, dim)
+    stride = layer.subset - 1
+    windows = -(-walked.shape[1] // stride)
+    missing = windows * stride + 1 - walked.shape[1]
+    columns = torch.cat([walked, walked.new_zeros(walked.shape[0], missing, walked.shape[2])], 1)
+    carried, *chunks = columns.split([1] + [stride] * windows, 1)
+    first, finished = carried, []
+    slot = torch.arange(layer.subset, device=x.device)
+    for window, chunk in enumerate(chunks):
+        place = window * stride + slot  # (n_s,)
+        begun = window * stride < lengths
+        link = begun & (place == lengths) & (lengths > stride)
+        valid = (begun & (place < lengths)) | link  # (sets, n_s)
+        subset = torch.where(link[..., None], first, torch.cat([carried, chunk], 1))
+        subset = subset + update(layer, subset, valid)  # g^i of Eq. 5b
+        if window == 0:
+            first = subset[:, :1]
+        returned = torch.where(link[..., None], subset, 0).sum(1, keepdim=True)
+        first = torch.where(link.any(1)[:, None, None], returned, first)
+        finished.append(subset[:, :-1])
+        carried = subset[:, -1:]
+    # A set with one window has no link: its first point keeps what that window gave it.
+    done = torch.cat([first, torch.cat(finished, 1)[:, 1 : walked.shape[1]]], 1)
+    change = done - walked
+    back = torch.empty_like(order).scatter(1, order, torch.arange(order.shape[1], device=x.device).expand_as(order))
+    change = change.gather(1, back[..., None].expand_as(change))
+    mask = None if sets.ptr is None else torch.arange(order.shape[1], device=x.device) < lengths
+    return sets.unpad(change, mask)
+
+
+def update(layer: SampledAttention, subset: Tensor, valid: Tensor) -> Tensor:
+    """W_O [SHead^1; ...; SHead^h] of Eq. 5b on one subset: (sets, n_s, dim), with the places that hold a point."""
+    query, key, value = (layer.split(project(subset)) for project in (layer.query, layer.key, layer.value))
+    if layer.inner == "dense":
+        return layer.output(read_all(query, key, value, valid, layer.scale).flatten(2))
+    # Eq. 4: a point attends to itself and to the next; the last of the path has no next and keeps its own value.
+    follows = torch.cat([valid[:, 1:], torch.zeros_like(valid[:, :1])], 1)[..., None, None]
+    next_key, next_value = (torch.where(follows, column.roll(-1, 1), column) for column in (key, value))
+    return layer.output(two_keys(query, key, value, next_key, next_value, layer.scale).flatten(2))
+
+
+def _in_order(x: Tensor, sets: Sets, cycle: Cycle) -> tuple[Tensor, Tensor, Tensor]:
+    """x as a batch (sets, longest, dim), its cycle as indices into it (padding last), and the sizes (sets, 1)."""
+    batch, mask = sets.pad(x)
+    if mask is None:
+        lengths = torch.full((x.shape[0], 1), x.shape[1], device=x.device)
+        order = cycle.order[..., 0, :].expand(x.shape[0], -1)
+        return batch, order, lengths
+    lengths = mask.sum(1, keepdim=True)
+    if sets.ptr is None:
+        order = cycle.order[:, 0]
+    else:
+        packed, _ = sets.pad(cycle.order[:1])
+        order = packed - sets.ptr[:-1, None]
+    # The indices of the padding fill the tail.
+    place = torch.arange(batch.shape[1], device=x.device)
+    return batch, torch.where(place < lengths, order, real_first(mask)), lengths

@@ -1,0 +1,136 @@
+"""The stratified strategy (Lai et al. 2022, Fig. 3): near points densely, far points sparsely."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..cycles import Cycle, segments
+from ..geometry import farthest_points
+from .base import Attention, Sets
+from .kernels import group_attention, restore
+
+
+class StratifiedAttention(Attention):
+    """A point attends to all points of its cubic window, and to a sparse selection of those around it.
+
+    The sparse points are the farthest-point subset of n // 8 + 1 points that lie in the window of twice the side but
+    not in the small one; one softmax goes over both. Points of one window share their keys, so they are computed
+    together: the cost is that of the windows, not n^2.
+
+    Args:
+        window: side of the small window, in units of the positions. Lai et al. give none for clouds in the unit
+            sphere; 0.4 is about four times the distance between neighbours of 1,024 points, as theirs is.
+
+    Odd layers shift both grids by half a window, as every second block does in the original.
+    """
+
+    needs_positions = True
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        window: float = 0.4,
+        head_dim: int | None = None,
+        bias: bool = False,
+        scale: float | None = None,
+        layer: int = 0,
+    ) -> None:
+        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        if not window > 0:
+            raise ValueError(f"window: expected a positive side, got {window}")
+        self.window = float(window)
+
+    @torch.compiler.disable
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        assert positions is not None
+        points, owner, index = _flatten(positions, sets)
+        shift = self.window / 2 if self.layer % 2 else 0.0
+        small = _cells(points, owner, self.window, shift)
+        large = _cells(points, owner, 2 * self.window, 2 * shift)
+        sparse = _sparse(points, owner)
+        query, key, value = (x.flatten(0, 1)[None] for x in (query, key, value))
+        rows, owners = [], []
+        for queries, keys in _groups(small, large, sparse):
+            queries, keys = (torch.where(x >= 0, index[x], -1)[None, None] for x in (queries, keys))
+            rows.append(group_attention(query, key, value, queries, keys, self.scale))
+            owners.append(queries.flatten(2))
+        total = query.shape[1]
+        out = restore(torch.cat(rows, 1), torch.cat(owners, 2), total) if rows else torch.zeros_like(query)
+        return out.unflatten(1, positions.shape[:2]).squeeze(0)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, window={self.window}"
+
+
+def _flatten(positions: Tensor, sets: Sets) -> tuple[Tensor, Tensor, Tensor]:
+    """All real points in one list: coordinates, the number of each point's set, its place in the flattened input."""
+    batch, n, _ = positions.shape
+    index = torch.arange(batch * n, device=positions.device)
+    owner = index // n if sets.ptr is None else segments(sets.ptr, n)
+    points = positions.flatten(0, 1).detach()
+    if sets.mask is not None:
+        real = sets.mask.flatten()
+        points, owner, index = points[real], owner[real], index[real]
+    return points, owner, index
+
+
+def _cells(points: Tensor, owner: Tensor, side: float, shift: float) -> Tensor:
+    """The number of the grid cell, of its own set, in which each point lies."""
+    cell = torch.floor((points.double() + shift) / side).long()
+    return torch.unique(torch.cat([owner[:, None], cell], 1), dim=0, return_inverse=True)[1]
+
+
+def _sparse(points: Tensor, owner: Tensor) -> Tensor:
+    """The farthest-point subset of every set; it starts at the point farthest from the middle, whatever the order."""
+    sizes = torch.bincount(owner)
+    sizes = sizes[sizes > 0]
+    ptr = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+    place = torch.repeat_interleave(sizes)
+    middle = torch.zeros(len(sizes), points.shape[1], dtype=points.dtype, device=points.device)
+    middle = middle.index_add(0, place, points) / sizes[:, None]
+    distance = (points - middle[place]).square().sum(1)
+    order = torch.argsort(distance, descending=True, stable=True)
+    order = order[torch.argsort(place[order], stable=True)]  # set after set, the farthest first
+    start = order[ptr[:-1]] - ptr[:-1]
+    return farthest_points(points, sizes // 8 + 1, start=start, ptr=ptr)[0]
+
+
+def _groups(small: Tensor, large: Tensor, sparse: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Queries and keys (groups, size) of the points that share both windows, -1 for none.
+
+    Groups of similar size come together, so that padding at most doubles the work.
+    """
+    cells, group = torch.unique(torch.stack([small, large], 1), dim=0, return_inverse=True)
+    near, near_start, near_count = _by_cell(small, torch.arange(len(small), device=small.device))
+    far, far_start, far_count = _by_cell(large, sparse)
+    members, start, count = _by_cell(group, torch.arange(len(group), device=group.device))
+    keys = near_count[cells[:, 0]] + far_count[cells[:, 1]]
+    bucket = (keys - 1).clamp(min=1).double().log2().floor()
+    groups = []
+    for size in bucket.unique():
+        one = torch.nonzero(bucket == size).squeeze(1)
+        dense = _ragged(near, near_start[cells[one, 0]], near_count[cells[one, 0]])
+        sparse_keys = _ragged(far, far_start[cells[one, 1]], far_count[cells[one, 1]])
+        # A sparse point of the small window is among the dense keys already.
+        inside = small[sparse_keys.clamp(min=0)] == cells[one, :1]
+        sparse_keys = sparse_keys.masked_fill(inside, -1)
+        groups.append((_ragged(members, start[one], count[one]), torch.cat([dense, sparse_keys], 1)))
+    return groups
+
+
+def _by_cell(cell: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Sort points by their cell: the points, and where each cell's begin and how many they are."""
+    count = torch.bincount(cell[points], minlength=int(cell.max()) + 1)
+    return points[torch.argsort(cell[points], stable=True)], count.cumsum(0) - count, count
+
+
+def _ragged(points: Tensor, start: Tensor, count: Tensor) -> Tensor:
+    """Runs of a list as rows of one matrix, filled with -1."""
+    place = torch.arange(int(count.max()), device=points.device)
+    valid = place < count[:, None]
+    return torch.where(valid, points[torch.where(valid, start[:, None] + place, 0)], -1)

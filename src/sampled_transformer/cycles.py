@@ -1,0 +1,298 @@
+"""Random element sampling (Eq. 3) and the Hamiltonian cycle that its subsets make together (Eq. 4).
+
+A cycle visits every point of a set once and returns. Drawn at random, each of the (n - 1)! directed cycles is equally
+likely, and so is every edge between two different points: that is what makes sampled attention a Monte Carlo sample
+of dense attention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+# Points are ordered by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits in an
+# int64 for the number of the set, so that packed sets are shuffled in one sort.
+KEY_BITS = 40
+
+Integer = TypeVar("Integer", int, Tensor)
+
+
+@dataclass(frozen=True, eq=False)
+class Cycle:
+    """One Hamiltonian cycle for each set and, if wanted, for each head.
+
+    | sets   | `order` and `successor`                                                    |
+    |--------|----------------------------------------------------------------------------|
+    | plain  | (heads, n), the same for every set of a batch                              |
+    | padded | (batch, heads, n); order ends in -1 where points are padding, and padding follows itself |
+    | packed | (heads, total), set after set, as `ptr` cuts them                          |
+
+    `heads` is 1 when all heads share the cycle.
+    """
+
+    order: Tensor
+    successor: Tensor
+    ptr: Tensor | None = None
+
+    @classmethod
+    def sample(
+        cls,
+        n: int | None = None,
+        heads: int = 1,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        *,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+    ) -> Cycle:
+        """Draw uniformly from all Hamiltonian cycles (Eq. 3): of n points, of the real points of `mask`, or of packed sets.
+
+        With a generator the global random state stays untouched, and the draw is the same on every device.
+        """
+        shape, device = _shape(n, heads, device, mask, ptr)
+        source = device if generator is None else generator.device
+        keys = torch.randint(1 << KEY_BITS, shape, generator=generator, device=source).to(device)
+        return cls._from_keys(keys, mask, ptr)
+
+    @classmethod
+    def from_seed(
+        cls,
+        seed: int | Sequence[int],
+        n: int | None = None,
+        heads: int = 1,
+        device: torch.device | str | None = None,
+        *,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+    ) -> Cycle:
+        """The cycle that belongs to `seed`: a pure function of the seed and the size of the set.
+
+        No random state is read or changed, and plain, padded and packed sets of one size get the same cycle.
+        """
+        shape, device = _shape(n, heads, device, mask, ptr)
+        keys = seeded_keys(seed, heads, _rank_in_set(shape[-1], device, mask, ptr))
+        return cls._from_keys(keys, mask, ptr)
+
+    @classmethod
+    def identity(
+        cls,
+        n: int | None = None,
+        device: torch.device | str | None = None,
+        *,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+    ) -> Cycle:
+        """The cycle through the points in the order in which they are given: the pattern of sparse attention."""
+        shape, device = _shape(n, 1, device, mask, ptr)
+        return cls._from_keys(_rank_in_set(shape[-1], device, mask, ptr).expand(shape), mask, ptr)
+
+    @classmethod
+    def from_order(cls, order: Tensor, ptr: Tensor | None = None) -> Cycle:
+        """A cycle of one's own, written out as in the table above."""
+        if order.dim() not in (2, 3) or order.dtype != torch.int64:
+            raise ValueError(
+                "order: expected int64 of shape (heads, n) or (batch, heads, n), "
+                f"got {order.dtype} of shape {tuple(order.shape)}"
+            )
+        position = torch.arange(order.shape[-1], device=order.device)
+        visits = _visits(order)
+        once = bool((visits == 1).all())
+        if order.dim() == 2:
+            if ptr is not None:
+                check_ptr(ptr, order.shape[-1])
+                segment = segments(ptr, order.shape[-1])
+                once = once and bool((segment[order] == segment).all())
+            if not once:
+                raise ValueError("order: expected each point of a set exactly once, set after set")
+            return cls._close(order, None, ptr)
+        real = position < visits.sum(-1, keepdim=True)
+        if (
+            bool((visits > 1).any())
+            or not bool((visits == visits[:, :1]).all())
+            or not bool((real == (order >= 0)).all())
+        ):
+            raise ValueError("order: expected each point of a set exactly once, the same points for all heads, then -1")
+        # The points not visited are the padding: they fill the tail.
+        mask = visits[:, 0].bool()
+        return cls._close(torch.where(real, order, real_first(mask)[:, None]), mask, None)
+
+    @classmethod
+    def _from_keys(cls, keys: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Cycle:
+        """Sort the points of each set by their keys and close the cycle."""
+        if mask is not None:
+            keys = keys.masked_fill(~mask[:, None], 1 << KEY_BITS)  # padding last
+        if ptr is not None:
+            keys = keys + (segments(ptr, keys.shape[-1]) << KEY_BITS)  # set after set
+        return cls._close(torch.argsort(keys, dim=-1, stable=True), mask, ptr)
+
+    @classmethod
+    def _close(cls, order: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Cycle:
+        """Join the last point of each set to its first: `order` holds every index, padding in the tail."""
+        position = torch.arange(order.shape[-1], device=order.device)
+        if mask is not None:
+            lengths = mask.sum(-1)[:, None, None]
+            following = torch.where(position + 1 < lengths, position + 1, 0)
+            real = position < lengths
+            following = torch.where(real, following, position).expand_as(order)
+        elif ptr is not None:
+            segment = segments(ptr, position.shape[0])
+            following = torch.where(position + 1 < ptr[segment + 1], position + 1, ptr[segment]).expand_as(order)
+        else:
+            following = position.roll(-1).expand_as(order)
+        successor = torch.empty_like(order).scatter(-1, order, order.gather(-1, following))
+        if mask is not None:
+            order = order.masked_fill(~real, -1)
+        return cls(order, successor, ptr)
+
+    @property
+    def heads(self) -> int:
+        return self.order.shape[-2]
+
+    @property
+    def n(self) -> int:
+        """Points of a set, padding included; all points of all sets when packed."""
+        return self.order.shape[-1]
+
+    def to(self, device: torch.device | str) -> Cycle:
+        return Cycle(
+            self.order.to(device), self.successor.to(device), None if self.ptr is None else self.ptr.to(device)
+        )
+
+    def permute(self, permutation: Tensor) -> Cycle:
+        """The same cycle for points that were reordered as `points[permutation]`."""
+        inverse = torch.empty_like(permutation)
+        inverse[permutation] = torch.arange(permutation.shape[0], device=permutation.device)
+        order = torch.where(self.order >= 0, inverse[self.order], -1)
+        return Cycle(order, inverse[self.successor[..., permutation]], self.ptr)
+
+    def mask(self) -> Tensor:
+        """Eq. 4 as a matrix, (..., heads, n, n): True where the row's point attends to the column's. For tests and pictures."""
+        index = torch.arange(self.n, device=self.order.device)
+        pattern = (index == index[:, None]) | (index == self.successor[..., None])
+        if self.order.dim() == 3:
+            pattern = pattern & _visits(self.order).bool()[..., None]
+        return pattern
+
+    def subsets(self, size: int) -> Tensor:
+        """Eq. 3: windows of `size` points with stride `size - 1`, wrapping; a shorter last window is padded with -1.
+
+        Plain (heads, windows, size); padded (batch, heads, windows, size), where a small set has rows of -1; packed
+        (heads, windows of all sets, size). Neighbouring windows share one point, the link. A set that fits into one
+        window has no link: it is the whole set (n_s = n + 1 in the paper).
+        """
+        return self._windows(size, linked=True)
+
+    def members(self, size: int) -> Tensor:
+        """The disjoint index sets R^i of Eq. 3: the windows of `subsets` without their links, `size - 1` wide."""
+        return self._windows(size, linked=False)
+
+    def _windows(self, size: int, linked: bool) -> Tensor:
+        if size < 2:
+            raise ValueError(f"size: expected at least 2 points in a subset, got {size}")
+        stride = size - 1
+        if self.ptr is None:
+            lengths = (self.order >= 0).sum(-1)[..., None, None] if self.order.dim() == 3 else self.n
+            start = torch.arange((self.n + stride - 1) // stride, device=self.order.device)[:, None] * stride
+            offset: Tensor | int = 0
+        else:
+            sizes = self.ptr.diff()
+            windows = (sizes + stride - 1) // stride
+            segment = torch.repeat_interleave(windows)
+            first = windows.cumsum(0) - windows
+            start = (torch.arange(segment.shape[0], device=segment.device) - first[segment])[:, None] * stride
+            lengths, offset = sizes[segment][:, None], self.ptr[segment][:, None]
+        place = start + torch.arange(
+            size if linked else stride, device=start.device
+        )  # the place in the set's own order
+        link = (place == lengths) & (lengths > stride)
+        valid = (start < lengths) & ((place < lengths) | link) if linked else place < lengths
+        place = torch.where(link, 0, place) + offset
+        place = torch.where(valid, place, 0).expand(*self.order.shape[:-1], *place.shape[-2:])
+        window = self.order.gather(-1, place.flatten(-2)).view_as(place)
+        return torch.where(valid, window, -1)
+
+
+def segments(ptr: Tensor, total: int) -> Tensor:
+    """The number of the set to which each packed point belongs, (total,)."""
+    return torch.searchsorted(ptr[1:].contiguous(), torch.arange(total, device=ptr.device), right=True)
+
+
+def real_first(mask: Tensor) -> Tensor:
+    """Indices of the points of padded sets, (batch, n): the real ones in their order, then the padding."""
+    return torch.argsort((~mask).to(torch.uint8), dim=-1, stable=True)
+
+
+def check_ptr(ptr: Tensor, total: int) -> None:
+    """Refuse a `ptr` that does not cut `total` points into sets. Values are read only where that stalls no device."""
+    if ptr.dim() != 1 or ptr.shape[0] < 1 or ptr.dtype not in (torch.int32, torch.int64):
+        raise ValueError(f"ptr: expected int64 of shape (sets + 1,), got {ptr.dtype} of shape {tuple(ptr.shape)}")
+    if ptr.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    if ptr[0] != 0 or bool((ptr.diff() < 0).any()):
+        raise ValueError("ptr: expected to start at 0 and never to descend")
+    if ptr[-1] != total:
+        raise ValueError(f"ptr: expected to end at the number of points, {total}, got {int(ptr[-1])}")
+
+
+def _visits(order: Tensor) -> Tensor:
+    """How often each point occurs in a cycle written out; -1 is no point."""
+    n = order.shape[-1]
+    if n and (order.max() >= n or order.min() < -1):
+        raise ValueError(f"order: expected indices below {n}, or -1, got {int(order.min())} to {int(order.max())}")
+    counts = torch.zeros(*order.shape[:-1], n + 1, dtype=torch.int64, device=order.device)
+    return counts.scatter_add(-1, torch.where(order >= 0, order, n), torch.ones_like(order))[..., :n]
+
+
+def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
+    """Keys of 32 bits for every head and index, (..., heads, n): a hash, so that a compiler can see through it.
+
+    For one head the keys of different indices differ, because every step of the hash is invertible.
+    """
+    salt = 0
+    for part in (seed,) if isinstance(seed, int) else seed:
+        salt = scramble((salt + 0x9E3779B9 + part) & 0xFFFFFFFF)
+    per_head = scramble(torch.arange(heads, device=index.device) ^ salt)[:, None]
+    return scramble(scramble(index ^ per_head) ^ scramble(per_head + 1 & 0xFFFFFFFF))
+
+
+def scramble(value: Integer) -> Integer:
+    """An invertible hash of 32 bits in 64-bit integers; the factors are below 2^31, so that no product overflows."""
+    for factor in (0x7FEB352D, 0x2C1B3C6D, 0x297A2D39):
+        value = ((value ^ (value >> 16)) * factor) & 0xFFFFFFFF
+    return value ^ (value >> 15)
+
+
+def _rank_in_set(n: int, device: torch.device, mask: Tensor | None, ptr: Tensor | None) -> Tensor:
+    """Each point's place among the points of its own set; (n,), or (batch, 1, n) for padded sets."""
+    if mask is not None:
+        return (mask.cumsum(-1) - 1).clamp(min=0)[:, None]
+    position = torch.arange(n, device=device)
+    return position if ptr is None else position - ptr[segments(ptr, n)]
+
+
+def _shape(
+    n: int | None, heads: int, device: torch.device | str | None, mask: Tensor | None, ptr: Tensor | None
+) -> tuple[tuple[int, ...], torch.device]:
+    """The shape of the keys and the device, from whichever of n, mask and ptr describes the sets."""
+    if heads < 1:
+        raise ValueError(f"heads: expected at least 1, got {heads}")
+    if mask is not None and ptr is not None:
+        raise ValueError("mask, ptr: expected one of them, got both")
+    if mask is not None:
+        if mask.dim() != 2 or mask.dtype != torch.bool or n not in (None, mask.shape[1]):
+            raise ValueError(f"mask: expected bool of shape (batch, n), got {mask.dtype} of shape {tuple(mask.shape)}")
+        return (mask.shape[0], heads, mask.shape[1]), torch.device(device or mask.device)
+    if ptr is not None:
+        if n is None:
+            n = int(ptr[-1])
+        check_ptr(ptr, n)
+        return (heads, n), torch.device(device or ptr.device)
+    if n is None:
+        raise ValueError("n: expected the number of points, or a mask or ptr that tells it")
+    if n < 0:
+        raise ValueError(f"n: expected at least 0 points, got {n}")
+    return (heads, n), torch.device(device) if device is not None else torch.get_default_device()

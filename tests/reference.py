@@ -1,0 +1,231 @@
+"""Attention written straight from the equations, one point at a time: slow, obvious, and what the layers must equal.
+
+Every function takes one set, (n, dim); `each_set` cuts batches, padded batches and packed sets into such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from sampled_transformer.attention import (
+    Attention,
+    DenseAttention,
+    InducedAttention,
+    KNNAttention,
+    NoAttention,
+    SampledAttention,
+    SparseAttention,
+    StratifiedAttention,
+)
+from sampled_transformer.cycles import Cycle
+
+Pattern = list[list[int]]  # for every point, the points to which it attends
+
+
+def each_set(x: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Iterator[tuple[int, Tensor]]:
+    """Number and row indices of every set; the indices address the flattened points."""
+    if ptr is not None:
+        for i in range(len(ptr) - 1):
+            yield i, torch.arange(int(ptr[i]), int(ptr[i + 1]))
+        return
+    batch, n = x.shape[:2]
+    for i in range(batch):
+        index = torch.arange(i * n, (i + 1) * n)
+        yield i, index if mask is None else index[mask[i]]
+
+
+def reference(
+    layer: Attention, x: Tensor, positions: Tensor, mask=None, ptr=None, cycle: Cycle | None = None
+) -> Tensor:
+    """What the layer must answer, set by set."""
+    rows, places = [], []
+    for i, index in each_set(x, mask, ptr):
+        if len(index) == 0:
+            continue
+        orders = _orders(layer, len(index), index, i, cycle)
+        points, where = x.flatten(0, -2)[index], positions.flatten(0, -2)[index]
+        answers = [attend(layer, points, where, order) for order in orders]
+        rows.append(sum(answers) / len(answers))
+        places.append(index)
+    out = torch.zeros_like(x.flatten(0, -2))
+    if rows:
+        out = out.index_put((torch.cat(places),), torch.cat(rows))
+    return out.view_as(x)
+
+
+def _orders(layer: Attention, n: int, index: Tensor, number: int, cycle: Cycle | None) -> list[list[list[int]] | None]:
+    """The cycles of one set, for every head written out in the set's own numbering."""
+    if not isinstance(layer, SampledAttention):
+        return [None]
+    if cycle is not None:
+        order = cycle.order[number] if cycle.order.dim() == 3 else cycle.order
+        first = 0 if cycle.ptr is None else int(cycle.ptr[number])
+        if cycle.ptr is not None:
+            rows = [[int(k) - first for k in row[first : first + n]] for row in order]
+        elif cycle.order.dim() == 3:
+            local = {int(k) % cycle.n: place for place, k in enumerate(index)}
+            rows = [[local[int(k)] for k in row if k >= 0] for row in order]
+        else:
+            rows = order.tolist()
+        return [rows * (layer.heads // len(rows))]
+    heads = layer.heads if layer.cycles == "per-head" else 1
+    drawn = [Cycle.from_seed((layer.seed, layer.layer, m), n, heads).order.tolist() for m in range(layer.samples)]
+    return [rows * (layer.heads // len(rows)) for rows in drawn]
+
+
+def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int]] | None) -> Tensor:
+    n = len(x)
+    if isinstance(layer, NoAttention):
+        return torch.zeros_like(x)
+    if isinstance(layer, SampledAttention):
+        assert orders is not None
+        if layer.composition == "sequential":
+            return in_turn(layer, x, subsets(orders[0], layer.subset))
+        return multi_head(layer, x, [sampled_pattern(layer, order) for order in orders])
+    if isinstance(layer, DenseAttention):
+        return multi_head(layer, x, [[list(range(n))] * n] * layer.heads)
+    if isinstance(layer, SparseAttention):
+        return multi_head(layer, x, [[[k, (k + 1) % n] for k in range(n)]] * layer.heads)
+    if isinstance(layer, KNNAttention):
+        pattern = nearest(positions, layer.k)
+        return (
+            vector_attention(layer, x, positions, pattern)
+            if layer.vector
+            else multi_head(layer, x, [pattern] * layer.heads)
+        )
+    if isinstance(layer, StratifiedAttention):
+        return multi_head(layer, x, [stratified(positions, layer.window, layer.layer % 2 == 1)] * layer.heads)
+    assert isinstance(layer, InducedAttention)
+    return induced(layer, x)
+
+
+def head(query: Tensor, keys: list[Tensor], values: list[Tensor], scale: float) -> Tensor:
+    """One head of one point: (W_V X_A) softmax[(W_K X_A)^T W_Q x_k], Eq. 1a and 5a."""
+    weights = [torch.exp(scale * (query * key).sum()) for key in keys]
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
+
+def multi_head(layer: Attention, x: Tensor, patterns: list[Pattern]) -> Tensor:
+    """W_O [Head^1; ...; Head^h] for every point, each head with its own pattern."""
+    query, key, value = (
+        project(x).view(len(x), layer.heads, layer.head_dim) for project in (layer.query, layer.key, layer.value)
+    )
+    rows = []
+    for k in range(len(x)):
+        heads = []
+        for h in range(layer.heads):
+            attended = patterns[h][k]
+            heads.append(head(query[k, h], [key[j, h] for j in attended], [value[j, h] for j in attended], layer.scale))
+        rows.append(layer.output(torch.cat(heads)))
+    return torch.stack(rows)
+
+
+def subsets(order: list[int], size: int) -> list[list[int]]:
+    """Eq. 3: R^i joined with the first element of the next R, as sets: what is there already is not joined again."""
+    parts = [order[i : i + size - 1] for i in range(0, len(order), size - 1)]
+    windows = []
+    for i, part in enumerate(parts):
+        link = parts[(i + 1) % len(parts)][0]
+        windows.append(part if link in part else [*part, link])
+    return windows
+
+
+def sampled_pattern(layer: SampledAttention, order: list[int]) -> Pattern:
+    n = len(order)
+    pattern: Pattern = [[] for _ in range(n)]
+    if layer.inner == "hamiltonian":
+        for place, k in enumerate(order):
+            pattern[k] = [k, order[(place + 1) % n]]
+        return pattern
+    for i, window in enumerate(subsets(order, layer.subset)):
+        for k in order[i * (layer.subset - 1) : (i + 1) * (layer.subset - 1)]:
+            pattern[k] = window
+    return pattern
+
+
+def in_turn(layer: SampledAttention, x: Tensor, windows: list[list[int]]) -> Tensor:
+    """Eq. 5c: g^l o ... o g^1, each on the columns as the one before has left them."""
+    columns = list(x)
+    for window in windows:
+        subset = torch.stack([columns[k] for k in window])
+        size = len(window)
+        if layer.inner == "hamiltonian":
+            pattern = [[k, k + 1] if k + 1 < size else [k] for k in range(size)]  # Eq. 4
+        else:
+            pattern = [list(range(size))] * size
+        updated = subset + multi_head(layer, subset, [pattern] * layer.heads)  # Eq. 5b
+        for place, k in enumerate(window):
+            columns[k] = updated[place]
+    return torch.stack(columns) - x
+
+
+def nearest(positions: Tensor, k: int) -> Pattern:
+    n, positions = len(positions), positions.detach()
+    distance = [[float((positions[i] - positions[j]).square().sum()) for j in range(n)] for i in range(n)]
+    return [sorted(range(n), key=lambda j: distance[i][j])[:k] for i in range(n)]
+
+
+def vector_attention(layer: KNNAttention, x: Tensor, positions: Tensor, pattern: Pattern) -> Tensor:
+    """Point Transformer's Eq. 3: sum_j rho(gamma(phi(x_i) - psi(x_j) + delta)) * (alpha(x_j) + delta)."""
+    rows = []
+    for i, attended in enumerate(pattern):
+        offsets = [layer.offset(positions[i] - positions[j]) for j in attended]
+        scores = [
+            layer.relation(layer.query(x[i]) - layer.key(x[j]) + o) for j, o in zip(attended, offsets, strict=True)
+        ]
+        weights = torch.softmax(torch.stack(scores), 0)
+        values = torch.stack([layer.value(x[j]) + o for j, o in zip(attended, offsets, strict=True)])
+        rows.append(layer.output((weights * values).sum(0)))
+    return torch.stack(rows)
+
+
+def stratified(positions: Tensor, window: float, shifted: bool) -> Pattern:
+    """Every point of the small window, and the farthest-point subset in the large one but not in the small one."""
+    n = len(positions)
+    points = positions.detach().tolist()
+    shift = window / 2 if shifted else 0.0
+
+    def cell(p: list[float], side: float, by: float) -> tuple[int, ...]:
+        return tuple(int((c + by) // side) for c in p)
+
+    middle = [sum(p[a] for p in points) / n for a in range(len(points[0]))]
+    gap = [[sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) for q in points] for p in points]
+    chosen = [max(range(n), key=lambda i: sum((a - b) ** 2 for a, b in zip(points[i], middle, strict=True)))]
+    while len(chosen) < n // 8 + 1:
+        chosen.append(max(range(n), key=lambda i: min(gap[i][j] for j in chosen)))
+    pattern = []
+    for p in points:
+        near = [j for j in range(n) if cell(points[j], window, shift) == cell(p, window, shift)]
+        wide = [j for j in chosen if cell(points[j], 2 * window, 2 * shift) == cell(p, 2 * window, 2 * shift)]
+        pattern.append(near + [j for j in wide if j not in near])
+    return pattern
+
+
+def induced(layer: InducedAttention, x: Tensor) -> Tensor:
+    """MAB(X, MAB(I, X)) without the outer residual and feed-forward layer, which belong to the block."""
+    shape = (layer.heads, layer.head_dim)
+    key, value = layer.summary_key(x).view(-1, *shape), layer.summary_value(x).view(-1, *shape)
+    read = list(range(len(x)))
+    pairs = layer.draw(x[None], None)[0, 0].view(2, -1).tolist() if layer.sampled else None
+    rows = []
+    for i, point in enumerate(layer.inducing):
+        query = layer.summary_query(point).view(shape)
+        seen = read if pairs is None else [pairs[0][i], pairs[1][i]]
+        heads = [
+            head(query[h], [key[j, h] for j in seen], [value[j, h] for j in seen], layer.scale)
+            for h in range(layer.heads)
+        ]
+        rows.append(point + layer.summary_output(torch.cat(heads)))
+    summary = torch.stack(rows)
+    feed_forward = layer.summary_feed_forward
+    summary = summary + feed_forward.contract(torch.relu(feed_forward.expand(summary)))
+    key, value = layer.key(summary).view(-1, *shape), layer.value(summary).view(-1, *shape)
+    rows = []
+    for point in x:
+        query = layer.query(point).view(shape)
+        heads = [head(query[h], list(key[:, h]), list(value[:, h]), layer.scale) for h in range(layer.heads)]
+        rows.append(layer.output(torch.cat(heads)))
+    return torch.stack(rows)

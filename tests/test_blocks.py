@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from sampled_transformer import Cycle, PositionEmbedding, TransformerBlock, list_attention
+
+
+def test_is_equations_1_and_5_by_default() -> None:
+    torch.manual_seed(0)
+    block = TransformerBlock(8, 2, "dense", hidden=5).double()
+    x = torch.randn(2, 6, 8, dtype=torch.float64)
+    attended = x + block.attention(x)  # Eq. 1b
+    hidden = torch.relu(attended @ block.feed_forward.expand.weight.T)
+    torch.testing.assert_close(block(x), attended + hidden @ block.feed_forward.contract.weight.T, rtol=0, atol=1e-12)
+    assert sorted(dict(block.named_parameters())) == [
+        "attention.key.weight",
+        "attention.output.weight",
+        "attention.query.weight",
+        "attention.value.weight",
+        "feed_forward.contract.weight",
+        "feed_forward.expand.weight",
+    ]
+
+
+def test_dense_and_sampled_have_the_same_parameters() -> None:
+    one, two = TransformerBlock(8, 2, "dense"), TransformerBlock(8, 2, "sampled")
+    two.load_state_dict(one.state_dict(), strict=True)
+
+
+@pytest.mark.parametrize("attention", list_attention())
+def test_takes_every_mechanism_and_layout(attention: str) -> None:
+    block = TransformerBlock(8, 2, attention, norm=True, activation="gelu", dropout=0.1, drop_path=0.2, bias=True)
+    x, positions = torch.randn(3, 7, 8), torch.rand(3, 7, 3)
+    mask = torch.arange(7) < torch.tensor([7, 3, 0])[:, None]
+    assert block(x, positions).shape == x.shape
+    assert block(x, positions, mask).isfinite().all()
+    assert block(x[0], positions[0], ptr=torch.tensor([0, 3, 7])).shape == (7, 8)
+
+
+def test_passes_the_cycle_on() -> None:
+    block = TransformerBlock(8, 2)
+    x, cycle = torch.randn(2, 7, 8), Cycle.sample(7)
+    assert torch.equal(block(x, cycle=cycle), block(x, cycle=cycle))
+
+
+def test_norm_stands_before_both_branches() -> None:
+    block = TransformerBlock(8, 2, "dense", norm=True).double()
+    nn.init.normal_(block.attention_norm.weight)
+    nn.init.normal_(block.feed_forward_norm.bias)
+    x = torch.randn(2, 6, 8, dtype=torch.float64)
+    attended = x + block.attention(block.attention_norm(x))
+    expected = attended + block.feed_forward(block.feed_forward_norm(attended))
+    torch.testing.assert_close(block(x), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_drop_path_drops_whole_sets_and_keeps_the_mean(packed: bool) -> None:
+    block = TransformerBlock(4, 1, "none", drop_path=0.5).train()
+    torch.manual_seed(0)
+    x = torch.ones(4000, 3, 4)
+    ptr = torch.arange(0, 12001, 3) if packed else None
+    y = block.drop_path(x.flatten(0, 1) if packed else x, ptr).view_as(x)
+    assert set(y.unique().tolist()) == {0.0, 2.0}
+    assert (y == y[:, :1, :1]).all()
+    assert abs(float(y.mean()) - 1) < 5 * (1 / 4000) ** 0.5
+    assert torch.equal(block.eval().drop_path(x), x)
+
+
+def test_position_embedding_is_one_matrix_by_default() -> None:
+    embedding = PositionEmbedding(8)
+    positions = torch.rand(2, 5, 3)
+    (weight,) = embedding.parameters()
+    torch.testing.assert_close(embedding(positions), positions @ weight.T)
+    deep = PositionEmbedding(8, 2, hidden=[6, 7], bias=True)
+    assert [p.shape[0] for p in deep.parameters() if p.dim() == 2] == [6, 7, 8]
+    assert deep(torch.rand(4, 2)).shape == (4, 8)
+
+
+def test_bad_options_name_the_argument() -> None:
+    with pytest.raises(ValueError, match="activation: expected one of relu, gelu"):
+        TransformerBlock(8, 2, activation="tanh")
+    with pytest.raises(ValueError, match="drop_path: expected a probability"):
+        TransformerBlock(8, 2, drop_path=1.0)
+    with pytest.raises(ValueError, match="attention: expected one of"):
+        TransformerBlock(8, 2, "dens")
