@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -101,7 +102,7 @@ class PositionEmbedding(nn.Module):
         super().__init__()
         widths = [coordinates, *hidden, dim]
         layers: list[nn.Module] = []
-        for one, two in zip(widths[:-1], widths[1:], strict=True):
+        for one, two in pairwise(widths):
             layers += [nn.Linear(one, two, bias=bias), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1])
 

@@ -49,14 +49,12 @@ class Cycle:
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
     ) -> Cycle:
-        """Draw uniformly from all Hamiltonian cycles (Eq. 3): of n points, of the real points of `mask`, or of packed sets.
+        """Draw uniformly from all Hamiltonian cycles (Eq. 3) of n points, or of the sets that `mask` or `ptr` tells.
 
         With a generator the global random state stays untouched, and the draw is the same on every device.
         """
         shape, device = _shape(n, heads, device, mask, ptr)
-        source = device if generator is None else generator.device
-        keys = torch.randint(1 << KEY_BITS, shape, generator=generator, device=source).to(device)
-        return cls._from_keys(keys, mask, ptr)
+        return cls._from_keys(random_integers(1 << KEY_BITS, shape, generator, device), mask, ptr)
 
     @classmethod
     def from_seed(
@@ -170,7 +168,7 @@ class Cycle:
         return Cycle(order, inverse[self.successor[..., permutation]], self.ptr)
 
     def mask(self) -> Tensor:
-        """Eq. 4 as a matrix, (..., heads, n, n): True where the row's point attends to the column's. For tests and pictures."""
+        """Eq. 4 as a matrix, (..., heads, n, n), for tests and pictures: True where the row's point attends to the column's."""
         index = torch.arange(self.n, device=self.order.device)
         pattern = (index == index[:, None]) | (index == self.successor[..., None])
         if self.order.dim() == 3:
@@ -195,7 +193,7 @@ class Cycle:
             raise ValueError(f"size: expected at least 2 points in a subset, got {size}")
         stride = size - 1
         if self.ptr is None:
-            lengths = (self.order >= 0).sum(-1)[..., None, None] if self.order.dim() == 3 else self.n
+            lengths = (self.order >= 0).sum(-1)[..., None, None]
             start = torch.arange((self.n + stride - 1) // stride, device=self.order.device)[:, None] * stride
             offset: Tensor | int = 0
         else:
@@ -205,9 +203,8 @@ class Cycle:
             first = windows.cumsum(0) - windows
             start = (torch.arange(segment.shape[0], device=segment.device) - first[segment])[:, None] * stride
             lengths, offset = sizes[segment][:, None], self.ptr[segment][:, None]
-        place = start + torch.arange(
-            size if linked else stride, device=start.device
-        )  # the place in the set's own order
+        width = size if linked else stride
+        place = start + torch.arange(width, device=start.device)  # in the set's own order
         link = (place == lengths) & (lengths > stride)
         valid = (start < lengths) & ((place < lengths) | link) if linked else place < lengths
         place = torch.where(link, 0, place) + offset
@@ -238,6 +235,15 @@ def check_ptr(ptr: Tensor, total: int) -> None:
         raise ValueError(f"ptr: expected to end at the number of points, {total}, got {int(ptr[-1])}")
 
 
+def random_integers(
+    bound: int, shape: tuple[int, ...], generator: torch.Generator | None, device: torch.device
+) -> Tensor:
+    """Integers below `bound`, drawn where the generator lives."""
+    if generator is None:  # the call with a generator, even with None, has no form for compiled shapes
+        return torch.randint(bound, shape, device=device)
+    return torch.randint(bound, shape, generator=generator, device=generator.device).to(device)
+
+
 def _visits(order: Tensor) -> Tensor:
     """How often each point occurs in a cycle written out; -1 is no point."""
     n = order.shape[-1]
@@ -254,16 +260,19 @@ def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
     """
     salt = 0
     for part in (seed,) if isinstance(seed, int) else seed:
-        salt = scramble((salt + 0x9E3779B9 + part) & 0xFFFFFFFF)
-    per_head = scramble(torch.arange(heads, device=index.device) ^ salt)[:, None]
-    return scramble(scramble(index ^ per_head) ^ scramble(per_head + 1 & 0xFFFFFFFF))
+        salt = scramble((salt + part + 0x9E3779B9) & 0xFFFFFFFF)
+    salts = [scramble(scramble((salt + head) & 0xFFFFFFFF)) for head in range(heads)]
+    return scramble((index + torch.tensor(salts, device=index.device)[:, None]) & 0xFFFFFFFF)
 
 
 def scramble(value: Integer) -> Integer:
-    """An invertible hash of 32 bits in 64-bit integers; the factors are below 2^31, so that no product overflows."""
-    for factor in (0x7FEB352D, 0x2C1B3C6D, 0x297A2D39):
-        value = ((value ^ (value >> 16)) * factor) & 0xFFFFFFFF
-    return value ^ (value >> 15)
+    """An invertible hash of 32 bits in 64-bit integers; the factors are below 2^31, so that no product overflows.
+
+    It is short on purpose: a compiler that inlines what is used twice doubles its work at each of the three steps.
+    """
+    value = ((value ^ (value >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
+    value = ((value ^ (value >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
+    return value ^ (value >> 16)
 
 
 def _rank_in_set(n: int, device: torch.device, mask: Tensor | None, ptr: Tensor | None) -> Tensor:

@@ -286,7 +286,7 @@ def test_bad_calls_name_the_argument(variant: str, case: str) -> None:
 
 @pytest.mark.parametrize("variant", ["knn", "knn-vector", "stratified"])
 def test_missing_positions_are_named(variant: str) -> None:
-    with pytest.raises(ValueError, match="positions: .* needs them"):
+    with pytest.raises(ValueError, match=r"positions: .* needs them"):
         build(variant)(cloud(2, 5)[0])
 
 

@@ -44,7 +44,7 @@ class Attention(nn.Module):
         heads: number of heads.
         head_dim: width of a head; dim / heads if not given.
         bias: whether the projections have one (Eq. 1 and 5 have none).
-        scale: factor of the scores before the softmax; 1 / sqrt(head_dim) if not given, 1.0 is Eq. 1 and 5 to the letter.
+        scale: factor of the scores before the softmax; 1 / sqrt(head_dim) if not given, 1.0 for Eq. 1 and 5 as written.
         layer: number of the layer in its network: layers of one network should differ in it (see `number_layers`).
     """
 
@@ -69,8 +69,14 @@ class Attention(nn.Module):
             raise ValueError(f"head_dim: expected at least 1, got {head_dim}")
         self.dim, self.heads, self.layer = dim, heads, layer
         self.head_dim = head_dim or dim // heads
-        self.scale = self.head_dim**-0.5 if scale is None else float(scale)
+        # As a ratio of integers: torch.compile takes a float attribute for an input that changes.
+        self._scale = float(self.head_dim**-0.5 if scale is None else scale).as_integer_ratio()
         self._build(bias)
+
+    @property
+    def scale(self) -> float:
+        """The factor of the scores before the softmax."""
+        return self._scale[0] / self._scale[1]
 
     def _build(self, bias: bool) -> None:
         """Create the parameters: W_Q, W_K, W_V and W_O, the same for all mechanisms that share weights."""

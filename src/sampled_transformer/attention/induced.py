@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..cycles import Cycle, real_first, seeded_keys
+from ..cycles import Cycle, random_integers, real_first, seeded_keys
 from ..feed_forward import FeedForward
 from .base import Attention, Sets
 from .dense import read_all
@@ -84,8 +84,7 @@ class InducedAttention(Attention):
             chance = seeded_keys((self.seed, self.layer), 1, index)[None]
         else:
             shape = (1 if mask is None else x.shape[0], 1, 2 * count)
-            source = x.device if self.generator is None else self.generator.device
-            chance = torch.randint(1 << 32, shape, generator=self.generator, device=source).to(x.device)
+            chance = random_integers(1 << 32, shape, self.generator, x.device)
         if mask is None:
             return _two_different(chance, torch.full((), x.shape[1], device=x.device))
         rank = _two_different(chance, mask.sum(1)[:, None, None].clamp(min=1))

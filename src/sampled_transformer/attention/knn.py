@@ -51,10 +51,7 @@ class KNNAttention(Attention):
         assert positions is not None
         n = query.shape[1]
         k = min(self.k, n)
-        if sets.ptr is None:
-            neighbours, _ = nearest_neighbours(positions, k, mask=sets.mask)
-        else:
-            neighbours = nearest_neighbours(positions[0], k, ptr=sets.ptr)[0][None]
+        neighbours = search(positions, k, sets)
         absent = neighbours < 0  # (batch, n, k)
         absent[..., 0] = False  # of a point of padding, whose answer is thrown away
         index = neighbours.clamp(min=0).flatten(1)[:, None]  # (batch, 1, n * k)
@@ -69,3 +66,11 @@ class KNNAttention(Attention):
             return (scores.masked_fill(absent, -torch.inf).softmax(2) * values).sum(2)
         scores = self.scale * (query[:, :, None] * keys).sum(-1)  # (batch, n, k, heads)
         return torch.einsum("bnkh,bnkhd->bnhd", scores.masked_fill(absent, -torch.inf).softmax(2), values)
+
+
+@torch.compiler.disable  # a tree on the CPU, chunks elsewhere: nothing that a graph could hold
+def search(positions: Tensor, k: int, sets: Sets) -> Tensor:
+    """The k nearest points of the same set, (batch, n, k), -1 where there are fewer."""
+    if sets.ptr is None:
+        return nearest_neighbours(positions.detach(), k, mask=sets.mask)[0]
+    return nearest_neighbours(positions[0].detach(), k, ptr=sets.ptr)[0][None]

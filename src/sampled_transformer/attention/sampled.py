@@ -57,9 +57,7 @@ class SampledAttention(Attention):
             if choice not in choices:
                 raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {choice!r}")
         if composition == "sequential" and cycles == "per-head":
-            raise ValueError(
-                "cycles: expected 'shared' with composition='sequential', where heads update the same points"
-            )
+            raise ValueError("cycles: expected 'shared' with composition='sequential', whose heads update together")
         self.subset = subset if subset is not None else (32 if inner == "dense" else 2)
         if self.subset < 2:
             raise ValueError(f"subset: expected at least 2 points, got {subset}")
