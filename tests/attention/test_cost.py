@@ -1,0 +1,51 @@
+"""The cost of every mechanism but `dense` grows with the number of points, not with its square."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from test_contract import VARIANTS, build
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Sizes(TorchDispatchMode):
+    """Adds up the elements of everything that torch computes: a measure of work that no clock disturbs."""
+
+    total = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else (result,):
+            self.total += tensor.numel() if isinstance(tensor, torch.Tensor) else 0
+        return result
+
+
+def work(variant: str, n: int) -> int:
+    layer = build(variant).train()
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1, n, 16, generator=generator, requires_grad=True)
+    # As many points in a window or neighbourhood whatever n is.
+    positions = torch.rand(1, n, 3, generator=generator) * (n / 64) ** (1 / 3)
+    with Sizes() as sizes:
+        (x + layer(x, positions)).sum().backward()
+    return sizes.total
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name not in ("dense", "sampled-sequential")])
+def test_work_grows_with_the_number_of_points(variant: str) -> None:
+    small, large = work(variant, 4096), work(variant, 16384)
+    assert large < 4.4 * small
+
+
+@pytest.mark.parametrize("subset", [2, 4])
+def test_sequential_work_grows_with_the_number_of_points(subset: int) -> None:
+    def steps(n: int) -> int:
+        layer = build("sampled", composition="sequential", subset=subset)
+        x = torch.randn(1, n, 16, requires_grad=True)
+        with Sizes() as sizes:
+            layer(x).sum().backward()
+        return sizes.total
+
+    assert steps(800) < 4.4 * steps(200)
