@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from sampled_transformer import Cycle, PositionEmbedding, TransformerBlock, list_attention
+from sampled_transformer.blocks import pool_max
 
 
 def test_is_equations_1_and_5_by_default() -> None:
@@ -85,3 +86,16 @@ def test_bad_options_name_the_argument() -> None:
         TransformerBlock(8, 2, drop_path=1.0)
     with pytest.raises(ValueError, match="attention: expected one of"):
         TransformerBlock(8, 2, "dens")
+
+
+def test_pool_max_is_the_maximum_of_each_set() -> None:
+    x = torch.randn(7, 4)
+    ptr = torch.tensor([0, 3, 3, 7])
+    expected = torch.stack([x[:3].amax(0), torch.zeros(4), x[3:].amax(0)])
+    assert torch.equal(pool_max(x, ptr=ptr), expected)
+    mask = torch.tensor([[True] * 3 + [False], [False] * 4, [True] * 4])
+    padded = torch.full((3, 4, 4), torch.inf)
+    padded[mask] = x
+    assert torch.equal(pool_max(padded, mask), expected)
+    assert torch.equal(pool_max(x[None]), x.amax(0)[None])
+    assert torch.equal(pool_max(x[None, :0]), torch.zeros(1, 4))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from .blocks import PositionEmbedding, TransformerBlock
     from .cycles import Cycle
+    from .models import BasicClassifier, create_model, list_models
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
 _HOME = {
@@ -40,10 +41,14 @@ _HOME = {
     "PositionEmbedding": "blocks",
     "TransformerBlock": "blocks",
     "Cycle": "cycles",
+    "BasicClassifier": "models",
+    "create_model": "models",
+    "list_models": "models",
 }
 
 __all__ = [
     "Attention",
+    "BasicClassifier",
     "Cycle",
     "DenseAttention",
     "InducedAttention",
@@ -55,7 +60,9 @@ __all__ = [
     "StratifiedAttention",
     "TransformerBlock",
     "create_attention",
+    "create_model",
     "list_attention",
+    "list_models",
     "number_layers",
 ]
 
