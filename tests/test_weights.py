@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from sampled_transformer import create_model
+from sampled_transformer.weights import Description, WeightsError, describe_model, load_model, save_model
+
+OPTIONS = {"classes": 3, "dim": 16, "heads": 2, "hidden": 8, "embedding": 4, "attention_options": {"samples": 2}}
+DESCRIPTION = Description("basic", OPTIONS, ["cat", "dög", "a b"], {"accuracy": 0.5})
+
+
+def trained() -> torch.nn.Module:
+    torch.manual_seed(0)
+    network = create_model("basic", **OPTIONS).train()
+    network(torch.rand(4, 6, 3), torch.rand(4, 6, 3))  # moves the batch statistics
+    return network.eval()
+
+
+def test_a_file_rebuilds_its_network(tmp_path: Path) -> None:
+    network = trained()
+    save_model(network, tmp_path / "model.safetensors", DESCRIPTION)
+    again, description = load_model(tmp_path / "model.safetensors")
+    points, normals = torch.rand(2, 9, 3), torch.rand(2, 9, 3)
+    assert torch.equal(again(points, normals), network(points, normals))
+    assert not again.training
+    assert description.classes == ("cat", "dög", "a b")
+    assert describe_model(tmp_path / "model.safetensors") == description
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_half_precision_weights_load_into_single(tmp_path: Path) -> None:
+    network = trained().half()
+    save_model(network, tmp_path / "model.safetensors", DESCRIPTION)
+    again, _ = load_model(tmp_path / "model.safetensors")
+    assert again.head.weight.dtype == torch.float32
+    assert torch.equal(again.head.weight, network.head.weight.float())
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "model.safetensors"
+    save_model(trained(), target, DESCRIPTION)
+    before = target.read_bytes()
+    with pytest.raises(TypeError):
+        save_model(trained(), target, Description("basic", OPTIONS, [], {"not": object()}))
+    target.chmod(0o600)
+    assert target.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def rewrite(path: Path, drop: str | None = None, **changes: str) -> None:
+    network = trained()
+    tensors = {name: tensor for name, tensor in network.state_dict().items() if name != drop}
+    metadata = {
+        "format": "sampled-transformer 1",
+        "model": "basic",
+        "options": json.dumps(OPTIONS),
+        "classes": "[]",
+        "notes": "{}",
+        **changes,
+    }
+    save_file(tensors, path, metadata)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other 1"}, "expected the format"),
+        ({"model": "besic"}, "did you mean 'basic'"),
+        ({"options": "[]"}, "not that of a network"),
+        ({"options": "{"}, "not that of a network"),
+        ({"options": json.dumps({**OPTIONS, "colour": 1})}, "cannot be built"),
+        ({"options": json.dumps({**OPTIONS, "dim": 32})}, "has the shape"),
+        ({"options": json.dumps({**OPTIONS, "depth": 2})}, "lacks 'blocks.1"),
+        ({"options": json.dumps({**OPTIONS, "normals": False})}, "unknown 'normal_mlp"),
+        ({"drop": "head.bias"}, "lacks 'head.bias'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path, changes: dict, message: str) -> None:
+    path = tmp_path / "model.safetensors"
+    rewrite(path, **changes)
+    with pytest.raises(WeightsError, match=message) as error:
+        load_model(path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"no such thing", b"\xff" * 100])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match=r"not a whole \.safetensors file"):
+        load_model(path)
+    with pytest.raises(WeightsError, match="no such file"):
+        load_model(tmp_path / "absent.safetensors")
+
+
+def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(trained(), path, DESCRIPTION)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(WeightsError, match="not a whole"):
+        load_model(path)
