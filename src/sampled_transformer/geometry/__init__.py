@@ -1,0 +1,14 @@
+"""Geometry of point sets: farthest points, nearest neighbours, Chamfer distance and space-filling order.
+
+Every function takes sets in one of two forms, and gives the same answer for both:
+
+- padded: points (batch, n, dimension), with an optional mask (batch, n) that is True where a point is real;
+- packed: points (total, dimension) with ptr (sets + 1,), where set i is the rows ptr[i] to ptr[i + 1].
+"""
+
+from sampled_transformer.geometry.chamfer import chamfer_distance
+from sampled_transformer.geometry.curves import space_filling_order
+from sampled_transformer.geometry.farthest import farthest_points
+from sampled_transformer.geometry.neighbours import nearest_neighbours
+
+__all__ = ["chamfer_distance", "farthest_points", "nearest_neighbours", "space_filling_order"]

@@ -1,0 +1,85 @@
+"""Chamfer distance between point sets, differentiable in both."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from sampled_transformer.geometry.neighbours import find
+from sampled_transformer.geometry.sets import check_pair, check_points, result_dtype, set_numbers
+
+
+def chamfer_distance(
+    first: Tensor,
+    second: Tensor,
+    *,
+    norm: Literal["l2", "l1"] = "l2",
+    first_mask: Tensor | None = None,
+    second_mask: Tensor | None = None,
+    first_ptr: Tensor | None = None,
+    second_ptr: Tensor | None = None,
+) -> Tensor:
+    """Mean distance from each set to the nearest points of the other, both ways: one number a set, (sets,).
+
+    With A(x, y) the mean over the points of x of the distance to the nearest point of y, after Point-MAE:
+
+    - "l2": A(first, second) + A(second, first), of squared Euclidean distances;
+    - "l1": (A(first, second) + A(second, first)) / 2, of Euclidean distances.
+
+    Two empty sets are at distance 0; one empty set is infinitely far from a set with points, without gradient.
+    Points that coincide have gradient zero, in "l1" too. Half precision is computed and returned in float32.
+
+    Args:
+        first, second: (batch, n, dimension) and (batch, m, dimension), or packed (total, dimension) with both ptr.
+        norm: "l2" or "l1".
+        first_mask, second_mask: (batch, n) and (batch, m), True where a point is real.
+        first_ptr, second_ptr: (sets + 1,), where each packed set begins and ends.
+    """
+    if norm not in ("l2", "l1"):
+        raise ValueError(f'norm must be "l2" or "l1", got {norm!r}')
+    first = check_points(first, "first", first_mask, first_ptr, "first_")
+    second = check_points(second, "second", second_mask, second_ptr, "second_")
+    check_pair(first, second, first_ptr, second_ptr, ("first", "second", "first_", "second_"))
+    with torch.no_grad():
+        forward, _ = find(second, first, 1, second_mask, first_mask, second_ptr, first_ptr, own=False)
+        backward, _ = find(first, second, 1, first_mask, second_mask, first_ptr, second_ptr, own=False)
+    dtype = result_dtype(first, second)
+    first, second = first.to(dtype), second.to(dtype)
+    first_count, second_count = _count(first, first_mask, first_ptr), _count(second, second_mask, second_ptr)
+    total = _mean(_distances(first, second, forward, norm), first_count, first_ptr)
+    total = total + _mean(_distances(second, first, backward, norm), second_count, second_ptr)
+    one_empty = (first_count == 0) != (second_count == 0)
+    return (total if norm == "l2" else total / 2).masked_fill(one_empty, torch.inf)
+
+
+def _count(points: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Tensor:
+    if ptr is not None:
+        return ptr.diff()
+    return points.new_full((points.shape[0],), points.shape[1]) if mask is None else mask.sum(1)
+
+
+def _distances(points: Tensor, others: Tensor, nearest: Tensor, norm: str) -> Tensor:
+    """Distance of each point to its nearest other, with gradients; zero where it has none."""
+    indices = nearest.squeeze(-1)
+    if others.shape[-2] == 0:
+        others = pad(others, (0, 0, 0, 1))
+    if points.ndim == 3:
+        begin = torch.arange(points.shape[0], device=points.device).unsqueeze(1) * others.shape[1]
+        rows = (indices.clamp(min=0) + begin).flatten()
+    else:
+        rows = indices.clamp(min=0)
+    offset = points - others.flatten(0, -2).index_select(0, rows).view_as(points)
+    squared = offset.square().sum(-1).masked_fill(indices < 0, 0.0)
+    if norm == "l2":
+        return squared
+    apart = squared > 0  # the root has no derivative at zero
+    return torch.where(apart, squared, 1.0).sqrt() * apart
+
+
+def _mean(distances: Tensor, count: Tensor, ptr: Tensor | None) -> Tensor:
+    if ptr is None:
+        total = distances.sum(1)
+    else:
+        total = distances.new_zeros(len(count)).index_add(0, set_numbers(ptr), distances)
+    return total / count.clamp(min=1)

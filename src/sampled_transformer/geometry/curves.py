@@ -1,0 +1,98 @@
+"""The order of points along a space-filling curve: neighbours in the order are near each other in space."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from sampled_transformer.geometry.sets import check_points, set_numbers, uncompiled, wide_dtype
+
+
+@uncompiled
+@torch.no_grad()
+def space_filling_order(
+    points: Tensor,
+    curve: Literal["morton", "hilbert"] = "morton",
+    *,
+    bits: int = 10,
+    mask: Tensor | None = None,
+    ptr: Tensor | None = None,
+) -> Tensor:
+    """Indices of the points of each set in their order along a Morton or Hilbert curve.
+
+    Each set's bounding cube is cut into 2**bits cells along every axis; points in one cell keep their order.
+
+    Args:
+        points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
+        curve: "morton" is the cheaper one; "hilbert" never jumps: cells that follow each other share a face.
+        bits: dimension * bits may be at most 62.
+        mask: (batch, n), True where a point is real.
+        ptr: (sets + 1,), where each packed set begins and ends.
+
+    Returns:
+        Padded: (batch, n), real points first, then -1. Packed: (total,), indices into all rows, set after set.
+    """
+    if curve not in ("morton", "hilbert"):
+        raise ValueError(f'curve must be "morton" or "hilbert", got {curve!r}')
+    points = check_points(points, "points", mask, ptr)
+    dimension = points.shape[-1]
+    if bits < 1 or dimension * bits > 62:
+        raise ValueError(
+            f"bits must be at least 1 and at most {62 // dimension} for {dimension} coordinates, got {bits}"
+        )
+    if points.numel() == 0:
+        return points.new_empty(points.shape[:-1], dtype=torch.int64)
+    axes = _cells(points.to(wide_dtype(points)), bits, mask, ptr)
+    code = _interleave(axes if curve == "morton" else _hilbert(axes, bits), bits)
+    if ptr is not None:
+        order = code.argsort(stable=True)
+        return order[set_numbers(ptr)[order].argsort(stable=True)]
+    if mask is None:
+        return code.argsort(dim=1, stable=True)
+    order = code.masked_fill(~mask, torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
+    return order.masked_fill(~mask.gather(1, order), -1)
+
+
+def _cells(points: Tensor, bits: int, mask: Tensor | None, ptr: Tensor | None) -> list[Tensor]:
+    """The cell of each point in its set's bounding cube: one integer tensor an axis."""
+    if ptr is not None:
+        number = set_numbers(ptr).unsqueeze(1).expand_as(points)
+        none = points.new_zeros(len(ptr) - 1, points.shape[-1])
+        low = none.scatter_reduce(0, number, points, "amin", include_self=False)
+        high = none.scatter_reduce(0, number, points, "amax", include_self=False)
+        low, side = low.gather(0, number), (high - low).amax(1, keepdim=True).expand_as(low).gather(0, number)
+    else:
+        outside = torch.zeros_like(points[..., :1], dtype=torch.bool) if mask is None else ~mask.unsqueeze(-1)
+        low = points.masked_fill(outside, torch.inf).amin(1, keepdim=True)
+        high = points.masked_fill(outside, -torch.inf).amax(1, keepdim=True)
+        side = (high - low).amax(2, keepdim=True)
+    tiny = torch.finfo(points.dtype).tiny
+    cells = ((points - low) / side.clamp(min=tiny) * 2**bits).clamp(0, 2**bits).long().clamp(max=2**bits - 1)
+    return list(cells.unbind(-1))
+
+
+def _hilbert(axes: list[Tensor], bits: int) -> list[Tensor]:
+    """Turn cells into the transposed Hilbert index (Skilling, Programming the Hilbert curve, 2004)."""
+    axes = list(axes)
+    for bit in range(bits - 1, 0, -1):
+        low_bits = (1 << bit) - 1
+        for axis, value in enumerate(axes):
+            inverted = (value >> bit & 1).bool()
+            swapped = torch.where(inverted, 0, (axes[0] ^ value) & low_bits)
+            axes[axis] = value ^ swapped
+            axes[0] = axes[0] ^ torch.where(inverted, low_bits, swapped)
+    for axis in range(1, len(axes)):
+        axes[axis] = axes[axis] ^ axes[axis - 1]
+    flip = torch.zeros_like(axes[0])
+    for bit in range(bits - 1, 0, -1):
+        flip = flip ^ ((axes[-1] >> bit & 1) * ((1 << bit) - 1))
+    return [value ^ flip for value in axes]
+
+
+def _interleave(axes: list[Tensor], bits: int) -> Tensor:
+    """One integer from all axes: bit by bit from the highest, the first axis before the others."""
+    code = torch.zeros_like(axes[0])
+    for bit in range(bits - 1, -1, -1):
+        for value in axes:
+            code = code << 1 | (value >> bit & 1)
+    return code

@@ -1,0 +1,163 @@
+"""Farthest point sampling (Eldar et al., 1997), the sampling of PointNet++, Point-BERT and Point-MAE."""
+
+from typing import overload
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from sampled_transformer.geometry.farthest_blocks import choose_in_blocks
+from sampled_transformer.geometry.sets import buckets, check_points, exporting, pad_sets, result_dtype, uncompiled
+
+LARGE, LARGE_COUNT, LARGE_DIMENSION = 16384, 256, 6  # where it pays to touch but a few points at each step
+BLOCK = 128  # torch finds a maximum by vector instructions but its index one by one: only in the block that holds it
+
+
+@overload
+def farthest_points(
+    points: Tensor, count: int, *, start: int | Tensor = 0, mask: Tensor | None = None, ptr: None = None
+) -> Tensor: ...
+@overload
+def farthest_points(
+    points: Tensor, count: int | Tensor, *, start: int | Tensor = 0, mask: None = None, ptr: Tensor
+) -> tuple[Tensor, Tensor]: ...
+@uncompiled
+@torch.no_grad()
+def farthest_points(
+    points: Tensor,
+    count: int | Tensor,
+    *,
+    start: int | Tensor = 0,
+    mask: Tensor | None = None,
+    ptr: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Choose `count` points of each set: first `start`, then always the point farthest from those already chosen.
+
+    Ties go to the lowest index, and no point is chosen twice, not even among coinciding points. From 16,384 points and
+    a count of 256 on, the CPU looks only at those blocks of points that a choice can change.
+
+    Args:
+        points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
+        count: how many points to choose; for packed sets also one number a set, (sets,).
+        start: the first point, as an index among the real points of its set; one number, or one a set.
+        mask: (batch, n), True where a point is real.
+        ptr: (sets + 1,), where each packed set begins and ends.
+
+    Returns:
+        Padded: indices (batch, min(count, n)), -1 after a set has run out of points.
+        Packed: indices into all rows (sum of min(count_i, n_i),), set after set, and their own ptr (sets + 1,).
+    """
+    points = check_points(points, "points", mask, ptr)
+    sets = points.shape[0] if ptr is None else len(ptr) - 1
+    first = _one_a_set(start, "start", sets, points.device)
+    if ptr is None and isinstance(count, Tensor):
+        raise ValueError("count must be one integer for padded sets, got a tensor")
+    smallest = min(count.flatten().tolist(), default=1) if isinstance(count, Tensor) else count
+    if smallest < 1:
+        raise ValueError(f"count must be at least 1, got {smallest}")
+    if ptr is not None:
+        return _packed(points, _one_a_set(count, "count", sets, points.device), first, ptr)
+    return _padded(points, int(count), first, mask)
+
+
+def _one_a_set(value: int | Tensor, name: str, sets: int, device: torch.device) -> Tensor:
+    values = value if isinstance(value, Tensor) else torch.full((sets,), value, device=device)
+    if values.dtype != torch.int64 or values.shape != (sets,):
+        expected = f"an integer or an int64 tensor of shape ({sets},)"
+        raise ValueError(f"{name} must be {expected}, got {values.dtype} {tuple(values.shape)}")
+    return values.to(device)
+
+
+def _padded(points: Tensor, count: int, start: Tensor, mask: Tensor | None) -> Tensor:
+    batch, n = points.shape[:2]
+    count = min(count, n)
+    if batch == 0 or n == 0:
+        return points.new_empty((batch, count), dtype=torch.int64)
+    if mask is None:
+        sizes = torch.full_like(start, n)
+        first = start
+    else:
+        sizes = mask.sum(1)
+        first = ((mask.cumsum(1) == start.unsqueeze(1) + 1) & mask).int().argmax(1)
+    if not exporting() and ((start < 0) | ((start >= sizes) & (sizes > 0))).any():
+        raise ValueError("start must be the index of a real point in each set")
+    if exporting():
+        chosen = _choose_traced(points, count, first, mask)
+    elif points.device.type == "cpu" and n >= LARGE and count >= LARGE_COUNT and points.shape[2] <= LARGE_DIMENSION:
+        return _choose_large(points, count, start, mask)
+    else:
+        chosen = _choose(points, count, first, mask)
+    if mask is not None:
+        chosen.masked_fill_(torch.arange(count, device=points.device) >= sizes.unsqueeze(1), -1)
+    return chosen
+
+
+def _choose(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> Tensor:
+    """The loop itself: coordinates in planes of their own and all work in place, so that memory is read in order."""
+    batch, n, dimension = points.shape
+    blocks = -(-n // BLOCK)
+    width = blocks * BLOCK
+    planes = pad(points.permute(2, 0, 1).to(result_dtype(points)), (0, width - n)).contiguous()
+    nearest = torch.full_like(planes[0], -1.0)  # squared distance to the chosen points; -1: not to be chosen
+    nearest[:, :n] = torch.inf if mask is None else torch.where(mask, torch.inf, -1.0)
+    # views are made once: with small sets they would take as long as the arithmetic
+    flat_planes, flat_nearest = planes.view(dimension, -1), nearest.view(-1)
+    in_blocks, block_rows = nearest.view(batch, blocks, BLOCK), nearest.view(-1, BLOCK)
+    offset, squared = torch.empty_like(planes), torch.empty_like(nearest)
+    (first_offset, *other_offsets), centre = offset.unbind(), planes.new_empty((dimension, batch))
+    sets = torch.arange(batch, device=points.device)
+    set_begin, block_begin, centre_column = sets * width, sets * blocks, centre.unsqueeze(2)
+    latest = first + set_begin  # counts through the whole batch, so that one index serves all planes
+    chosen = [latest]
+    while len(chosen) < count:
+        torch.index_select(flat_planes, 1, latest, out=centre)
+        torch.sub(planes, centre_column, out=offset)
+        torch.mul(first_offset, first_offset, out=squared)
+        for values in other_offsets:
+            squared.addcmul_(values, values)
+        torch.minimum(nearest, squared, out=nearest)
+        flat_nearest.index_fill_(0, latest, -1.0)
+        block = in_blocks.amax(2).argmax(1).add_(block_begin)
+        latest = torch.add(block_rows.index_select(0, block).argmax(1), block, alpha=BLOCK)
+        chosen.append(latest)
+    return torch.stack(chosen, 1) - set_begin.unsqueeze(1)
+
+
+def _choose_large(points: Tensor, count: int, start: Tensor, mask: Tensor | None) -> Tensor:
+    chosen = start.new_full((len(points), count), -1)
+    everything = torch.arange(points.shape[1])
+    for number, cloud in enumerate(points):
+        real = everything if mask is None else everything[mask[number]]
+        kept = min(count, len(real))
+        if kept:
+            chosen[number, :kept] = real[choose_in_blocks(cloud[real], kept, int(start[number]))]
+    return chosen
+
+
+def _choose_traced(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> Tensor:
+    """The same loop in fewer and larger steps, so that an exported graph is small and serves sets of any size."""
+    points = points.to(result_dtype(points))
+    real = torch.ones_like(points[..., 0], dtype=torch.bool) if mask is None else mask
+    nearest = torch.where(real, torch.inf, -1.0).to(points.dtype)
+    indices = torch.arange(points.shape[1], device=points.device)
+    chosen = [first]
+    while len(chosen) < count:
+        latest = chosen[-1].unsqueeze(1)
+        centre = points.gather(1, latest.unsqueeze(2).expand(-1, -1, points.shape[2]))
+        squared = (points - centre).square().sum(2)
+        nearest = torch.minimum(nearest, squared).masked_fill(indices == latest, -1.0)
+        chosen.append(nearest.argmax(1))
+    return torch.stack(chosen, 1)
+
+
+def _packed(points: Tensor, counts: Tensor, start: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
+    kept = torch.minimum(counts, ptr.diff())
+    ptr_out = torch.cat([ptr[:1], kept.cumsum(0)])
+    out = points.new_empty(int(ptr_out[-1]), dtype=torch.int64)
+    for sets in buckets(ptr):
+        padded, mask = pad_sets(points, ptr, sets)
+        chosen = _padded(padded, int(counts[sets].max()), start[sets], mask)
+        rank = torch.arange(chosen.shape[1], device=points.device)
+        wanted = rank < kept[sets].unsqueeze(1)
+        out[(ptr_out[sets].unsqueeze(1) + rank)[wanted]] = (chosen + ptr[sets].unsqueeze(1))[wanted]
+    return out, ptr_out

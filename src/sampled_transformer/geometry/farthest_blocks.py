@@ -1,0 +1,47 @@
+"""Farthest points of one large set on the CPU, in less than quadratic time."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sampled_transformer.geometry.curves import space_filling_order
+from sampled_transformer.geometry.sets import result_dtype
+
+BLOCK = 128
+
+
+def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
+    """`count` indices into points (n, dimension), as `farthest_points` defines them.
+
+    Points that follow each other on a Hilbert curve form blocks. A new choice can change only those whose bounding box
+    is nearer to it than the block's farthest point is to the choices before, which soon are a handful.
+    numpy, because its calls cost less than torch's and the blocks are small.
+    """
+    n, dimension = points.shape
+    blocks = -(-n // BLOCK)
+    order = space_filling_order(points.unsqueeze(0), "hilbert", bits=min(10, 62 // dimension))[0].numpy()
+    order = np.pad(order, (0, blocks * BLOCK - n), mode="edge")
+    place = np.empty(n, np.int64)
+    place[order[:n]] = np.arange(n)
+    index = order.reshape(blocks, BLOCK)
+    coordinates = points.to(result_dtype(points)).numpy()
+    planes = np.ascontiguousarray(coordinates[index].transpose(0, 2, 1))  # (blocks, dimension, BLOCK)
+    low, high = planes.min(2).T.copy(), planes.max(2).T.copy()
+    nearest = np.full((blocks, BLOCK), np.inf, planes.dtype)  # squared distance to the choices; -1: not to be chosen
+    nearest.reshape(-1)[n:] = -1.0
+    peak = nearest.max(1)
+    chosen = np.empty(count, np.int64)
+    chosen[0] = first
+    for step in range(1, count):
+        latest = chosen[step - 1]
+        nearest.reshape(-1)[place[latest]] = -1.0
+        centre = coordinates[latest][:, None]
+        gap = np.maximum(np.maximum(low - centre, centre - high), 0.0)
+        # a little more than the peak, so that rounding leaves no block out
+        near = np.flatnonzero(np.square(gap).sum(0) <= peak * 1.0001)
+        nearest[near] = np.minimum(nearest[near], np.square(planes[near] - centre).sum(1))
+        peak[near] = nearest[near].max(1)
+        highest = peak.max()
+        farthest = np.flatnonzero(peak == highest)
+        chosen[step] = index[farthest][nearest[farthest] == highest].min()
+    return torch.from_numpy(chosen)

@@ -1,0 +1,219 @@
+"""The k nearest neighbours: a tree for large sets on the CPU, chunked distances for all others."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from sampled_transformer.geometry.sets import (
+    buckets,
+    check_pair,
+    check_points,
+    exporting,
+    pad_sets,
+    result_dtype,
+    wide_dtype,
+)
+
+CPU_CHUNK = 1 << 17  # distances held at once: 1 MB in float64, which stays in cache
+DEVICE_CHUNK = 1 << 22  # other devices want more work at a time, and a compiled graph fewer steps
+TREE_POINTS, TREE_QUERIES = 512, 64  # in smaller sets the tree does not pay for itself
+TREE_DIMENSION = 8  # with more coordinates a tree visits almost every point
+
+
+@torch.no_grad()
+def nearest_neighbours(
+    points: Tensor,
+    k: int,
+    *,
+    queries: Tensor | None = None,
+    mask: Tensor | None = None,
+    ptr: Tensor | None = None,
+    query_mask: Tensor | None = None,
+    query_ptr: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Find the `k` points of each set nearest to each query of that set, nearest first.
+
+    Without `queries` the points ask for themselves, and each is its own first neighbour, also among coinciding points.
+    Which of several other points at the same distance comes first is left open. Distances carry no gradient.
+
+    On the CPU, sets of at least 512 points, 64 queries and at most 8 coordinates are searched by scipy's cKDTree, on as
+    many threads as torch has. Smaller sets and other devices compute every distance, a bounded chunk at a time: in
+    float64 on the CPU, elsewhere in the type of the points but at least float32. Export computes them all at once.
+    Distances are sums of squared differences: |a|² + |b|² - 2ab would lose the digits that tell near points apart.
+
+    Args:
+        points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
+        k: neighbours of each query.
+        queries: (batch, m, dimension), or packed (total queries, dimension) together with `query_ptr`.
+        mask, query_mask: (batch, n) and (batch, m), True where a point or query is real.
+        ptr, query_ptr: (sets + 1,), where each packed set begins and ends.
+
+    Returns:
+        indices and squared distances, (batch, m, k), or packed (total queries, k) with indices into all rows of
+        `points`. Where a set has fewer than k points, and for padded queries, they are -1 and infinite.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    points = check_points(points, "points", mask, ptr)
+    own = queries is None
+    if queries is None:
+        if query_mask is not None or query_ptr is not None:
+            raise ValueError("query_mask and query_ptr need queries")
+        queries, query_mask, query_ptr = points, mask, ptr
+    else:
+        queries = check_points(queries, "queries", query_mask, query_ptr, "query_")
+        check_pair(points, queries, ptr, query_ptr, ("points", "queries", "", "query_"))
+    indices, squared = find(points, queries, k, mask, query_mask, ptr, query_ptr, own)
+    return indices, squared.to(result_dtype(points, queries))
+
+
+def find(
+    points: Tensor,
+    queries: Tensor,
+    k: int,
+    mask: Tensor | None,
+    query_mask: Tensor | None,
+    ptr: Tensor | None,
+    query_ptr: Tensor | None,
+    own: bool,
+) -> tuple[Tensor, Tensor]:
+    """`nearest_neighbours` of checked arguments; `own` says that query i is point i."""
+    if ptr is None or query_ptr is None:
+        return _padded(points, queries, k, mask, query_mask, own)
+    return _packed(points, queries, k, ptr, query_ptr, own)
+
+
+@torch.compiler.disable
+def _packed(
+    points: Tensor, queries: Tensor, k: int, ptr: Tensor, query_ptr: Tensor, own: bool
+) -> tuple[Tensor, Tensor]:
+    indices = points.new_full((len(queries), k), -1, dtype=torch.int64)
+    squared = points.new_full((len(queries), k), torch.inf, dtype=wide_dtype(points, queries))
+    for sets in buckets(ptr, query_ptr):
+        padded, mask = pad_sets(points, ptr, sets)
+        padded_queries, query_mask = pad_sets(queries, query_ptr, sets)
+        found, distance = _padded(padded, padded_queries, k, mask, query_mask, own)
+        rows = (query_ptr[sets].unsqueeze(1) + torch.arange(query_mask.shape[1], device=points.device))[query_mask]
+        found = torch.where(found < 0, -1, found + ptr[sets].view(-1, 1, 1))
+        indices[rows], squared[rows] = found[query_mask], distance[query_mask]
+    return indices, squared
+
+
+def _padded(
+    points: Tensor, queries: Tensor, k: int, mask: Tensor | None, query_mask: Tensor | None, own: bool
+) -> tuple[Tensor, Tensor]:
+    if exporting():
+        indices, squared = _at_once(points, queries, k, mask, own)
+    elif (
+        points.device.type == "cpu"
+        and points.shape[1] >= TREE_POINTS
+        and queries.shape[1] >= TREE_QUERIES
+        and points.shape[2] <= TREE_DIMENSION
+    ):
+        return _tree(points, queries, k, mask, query_mask, own)
+    else:
+        indices, squared = _chunked(points, queries, k, mask, own)
+    indices = indices.masked_fill(squared.isinf(), -1)
+    if query_mask is not None:
+        padding = ~query_mask.unsqueeze(-1)
+        indices, squared = indices.masked_fill(padding, -1), squared.masked_fill(padding, torch.inf)
+    return indices, squared
+
+
+def _at_once(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: bool) -> tuple[Tensor, Tensor]:
+    """All distances in one step, so that an exported graph serves any number of sets and points."""
+    dtype = wide_dtype(points, queries)
+    kept = min(k, points.shape[1])
+    indices, squared = _nearest(_planes(points, dtype), _planes(queries, dtype), kept, mask, 0 if own else None, None)
+    return pad(indices, (0, k - kept), value=-1), pad(squared, (0, k - kept), value=torch.inf)
+
+
+def _chunked(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: bool) -> tuple[Tensor, Tensor]:
+    batch, n, m = points.shape[0], points.shape[1], queries.shape[1]
+    indices = points.new_full((batch, m, k), -1, dtype=torch.int64)
+    squared = points.new_full((batch, m, k), torch.inf, dtype=wide_dtype(points, queries))
+    if batch == 0 or n == 0 or m == 0:
+        return indices, squared
+    eager_cpu = points.device.type == "cpu" and not torch.compiler.is_compiling()
+    chunk = CPU_CHUNK if eager_cpu else DEVICE_CHUNK
+    rows = max(1, min(m, chunk // n))
+    sets = max(1, min(batch, chunk // (n * rows)))
+    kept = min(k, n)
+    scratch = squared.new_empty((2, sets * rows * n))  # new memory for each chunk would cost more than the sums
+    for set_begin in range(0, batch, sets):
+        some = slice(set_begin, set_begin + sets)
+        planes = _planes(points[some], squared.dtype)
+        some_mask = None if mask is None else mask[some]
+        for begin in range(0, m, rows):
+            those = slice(begin, begin + rows)
+            query_planes = _planes(queries[some, those], squared.dtype)
+            found = _nearest(planes, query_planes, kept, some_mask, begin if own else None, scratch)
+            indices[some, those, :kept], squared[some, those, :kept] = found
+    return indices, squared
+
+
+def _planes(points: Tensor, dtype: torch.dtype) -> Tensor:
+    """Coordinates in planes of their own, (dimension, sets, n): sums then read memory in order."""
+    return points.permute(2, 0, 1).to(dtype, memory_format=torch.contiguous_format).contiguous()
+
+
+def _nearest(
+    points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own_begin: int | None, scratch: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Neighbours in coordinate planes; the first query is point `own_begin` itself, or none of the points."""
+    distance = _distances(points, queries, scratch)
+    if mask is not None:
+        distance.masked_fill_(~mask.unsqueeze(1), torch.inf)
+    if own_begin is not None:  # below zero, so that a point comes before the points that coincide with it
+        distance.diagonal(own_begin, 1, 2).fill_(-1.0)
+    squared, indices = distance.min(2, keepdim=True) if k == 1 else distance.topk(k, largest=False)
+    return indices, squared.clamp_(min=0.0)
+
+
+def _distances(points: Tensor, queries: Tensor, scratch: Tensor | None) -> Tensor:
+    """Squared distances (sets, m, n) of planes (dimension, sets, n) and (dimension, sets, m), in `scratch` if given."""
+    sets, m, n = queries.shape[1], queries.shape[2], points.shape[2]
+    if scratch is None:
+        scratch = queries.new_empty((2, sets * m * n))
+    squared, offset = scratch[:, : sets * m * n].view(2, sets, m, n).unbind()
+    for axis, (point, query) in enumerate(zip(points, queries, strict=True)):
+        torch.sub(query.unsqueeze(2), point.unsqueeze(1), out=offset)
+        torch.mul(offset, offset, out=squared) if axis == 0 else squared.addcmul_(offset, offset)
+    return squared
+
+
+@torch.compiler.disable
+def _tree(
+    points: Tensor, queries: Tensor, k: int, mask: Tensor | None, query_mask: Tensor | None, own: bool
+) -> tuple[Tensor, Tensor]:
+    from scipy.spatial import cKDTree
+
+    indices = points.new_full((*queries.shape[:2], k), -1, dtype=torch.int64)
+    squared = points.new_full((*queries.shape[:2], k), torch.inf, dtype=torch.float64)
+    every = torch.arange(points.shape[1])
+    every_query = torch.arange(queries.shape[1])
+    for number in range(len(points)):
+        real = every if mask is None else every[mask[number]]
+        asked = every_query if query_mask is None else every_query[query_mask[number]]
+        if len(real) == 0 or len(asked) == 0:
+            continue
+        kept = min(k, len(real))
+        tree = cKDTree(points[number, real].double().numpy())
+        wanted = queries[number, asked].double().numpy()
+        distance, found = tree.query(wanted, k=range(1, kept + 1), workers=torch.get_num_threads())
+        found = torch.from_numpy(found)
+        if own:
+            _put_self_first(found)
+        indices[number, asked, :kept] = real[found]
+        squared[number, asked, :kept] = torch.from_numpy(distance).square_()
+    return indices, squared
+
+
+def _put_self_first(found: Tensor) -> None:
+    """Among coinciding points the tree may name another one first, or even leave the point itself out."""
+    own = torch.arange(len(found))
+    rows = (found[:, 0] != own).nonzero().squeeze(1)
+    others = found[rows]
+    keep = others != own[rows].unsqueeze(1)
+    keep[:, -1] &= ~keep.all(1)
+    found[rows] = torch.cat([own[rows].unsqueeze(1), others[keep].view(len(rows), found.shape[1] - 1)], 1)
