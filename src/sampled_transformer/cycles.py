@@ -168,7 +168,10 @@ class Cycle:
         return Cycle(order, inverse[self.successor[..., permutation]], self.ptr)
 
     def mask(self) -> Tensor:
-        """Eq. 4 as a matrix, (..., heads, n, n), for tests and pictures: True where the row's point attends to the column's."""
+        """Eq. 4 as a matrix, (..., heads, n, n): True where the row's point attends to the column's.
+
+        For tests and pictures: it takes the n^2 that a cycle avoids.
+        """
         index = torch.arange(self.n, device=self.order.device)
         pattern = (index == index[:, None]) | (index == self.successor[..., None])
         if self.order.dim() == 3:

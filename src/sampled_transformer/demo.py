@@ -38,8 +38,10 @@ def show_layer() -> None:
     features = torch.randn(3, 64)
     x = shape.points @ features
     layer = create_attention("sampled", dim=64, heads=8)
-    name, label = str(pack.names[0]), pack.classes[int(pack.labels[0])]
-    print(f"\nOne layer of 8 heads on part {name} ({label}, {x.shape[1]} points):")
+    assert pack.names is not None
+    assert shape.labels is not None
+    part = f"{pack.names[0]} ({pack.classes[int(shape.labels[0])]}, {x.shape[1]} points)"
+    print(f"\nOne layer of 8 heads on part {part}:")
     layer.train()
     print(f"  training, two calls:    differ by {spread(layer(x), layer(x)):.3f}: a fresh cycle each time")
     layer.eval()

@@ -1,0 +1,189 @@
+"""The command-line program: one function a command, nothing but glue."""
+
+from __future__ import annotations
+
+import os
+
+# Both are read when torch loads: idle threads sleep instead of spinning, and large tensors take huge pages.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+import io
+import sys
+import warnings
+from typing import Any, Literal
+
+from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
+
+from sampled_transformer import __version__
+
+PROGRAM = "sampled-transformer"
+
+
+def data_list() -> None:
+    """List the data sets that are known by name, and the file formats of your own."""
+    from sampled_transformer.data import SOURCES
+    from sampled_transformer.data.files import READERS
+
+    width = max(len(name) for name in SOURCES)
+    for name, source in SOURCES.items():
+        print(f"{name:{width}}  {source.description}{'' if source.needs_root else ' (no --root needed)'}")
+    print(f"\nA folder of your own, class/file, may hold {' '.join(READERS)}.")
+
+
+def data_info(pack: str, root: str | None = None, shape: int = 0) -> None:
+    """Show what a pack holds: counts, classes, extents, and one shape as text.
+
+    Args:
+        pack: a pack (a folder or an .npz file), or the name of a data set.
+        root: the folder that holds a data set given by name.
+        shape: number of the shape to draw.
+    """
+    from sampled_transformer.data.preview import describe
+    from sampled_transformer.data.repack import load_splits
+
+    print(describe(load_splits(pack, root), shape, braille=_shows("\u28ff")))
+
+
+def data_pack(
+    source: str,
+    target: str,
+    points: int | None = None,
+    workers: int | None = None,
+    normals: Literal["keep", "estimate", "none"] = "keep",
+    seed: int = 0,
+    test_fraction: float = 0.2,
+    root: str | None = None,
+    options: dict[str, Any] | None = None,
+    strict: bool = False,
+) -> int:
+    """Turn a folder of shapes, or a data set given by name, into a pack.
+
+    Args:
+        source: a folder of shapes (class/file, with train and test above or below the class if there is a split),
+            a pack, or the name of a data set.
+        target: the folder to write train.npz and test.npz to, or one .npz file for all shapes without a split.
+        points: points of each shape; 2048 from files if not given, and as many as are stored from other data.
+        workers: processes; all cores if not given.
+        normals: keep those there are, also estimate missing ones from neighbours, or none.
+        seed: decides which points are drawn, and which shapes are for testing where the folder does not say.
+        test_fraction: share of each class for testing where the folder does not say.
+        root: the folder that holds a data set given by name.
+        options: further options of a data set given by name, such as --options.variant.
+        strict: end with an error when any file could not be read.
+    """
+    from sampled_transformer.data import SOURCES
+    from sampled_transformer.data.errors import printable
+    from sampled_transformer.data.packing import NothingPacked, pack_folder
+    from sampled_transformer.data.repack import repack, shapes_below
+
+    folder = shapes_below(source, root)
+    if options and source not in SOURCES:
+        raise ValueError(f"options: expected none for a folder or pack of your own, got {', '.join(options)}")
+    if options:
+        folder = None  # only the data set's own reader knows them
+    try:
+        if folder is None:
+            report = repack(source, target, root, points=points, normals=normals, seed=seed, **(options or {}))
+        else:
+            report = pack_folder(
+                folder,
+                target,
+                points=2048 if points is None else points,
+                normals=normals,
+                seed=seed,
+                test_fraction=test_fraction,
+                workers=workers,
+                progress=True,
+            )
+    except NothingPacked as error:
+        _report("could not be read", error.problems)
+        raise
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped" + "; the same command goes on from here" * (folder is not None)) from None
+    _report("left out", report.problems)
+    _report("note", report.notes)
+    counts = ", ".join(f"{split} {count}" for split, count in report.counts.items())
+    print(f"{printable(target)}: {counts} shapes in {len(report.classes)} classes")
+    return _fail(f"{len(report.problems)} left out, and --strict was given", 1) if strict and report.problems else 0
+
+
+def demo() -> None:
+    """Show the layer: a cycle, its pattern, one layer on an embedded shape, and its cost beside dense attention."""
+    from sampled_transformer.demo import main
+
+    main()
+
+
+COMMANDS: dict[str, Any] = {
+    "data": {
+        "_help": "List, look at and pack data sets.",
+        "list": data_list,
+        "info": data_info,
+        "pack": data_pack,
+    },
+    "demo": demo,
+}
+
+
+class _Parser(ArgumentParser):
+    """A parser for which a switch is a switch: `--strict`, not `--strict true`."""
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("type") is bool:
+            del kwargs["type"]
+            kwargs["action"] = ActionYesNo(no_prefix="no-")
+        return super().add_argument(*args, **kwargs)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command. What can be expected to go wrong ends in one line and an exit code, never in a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of classes may not fit the terminal's encoding
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            result = auto_cli(
+                COMMANDS,
+                args=arguments,
+                parser_class=_Parser,
+                prog=PROGRAM,
+                version=__version__,
+                description="Attention over sets and point clouds at linear cost.",
+                exit_on_error=False,
+            )
+        sys.stdout.flush()  # here, where a closed pipe can still be met in silence
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt as stop:
+        return _fail(str(stop) or "stopped", 130)
+    except (ArgumentError, ValueError, OSError) as error:
+        return _fail(str(error), 2)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _show_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
+    print(f"{PROGRAM}: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _report(what: str, lines: list[str]) -> None:
+    for line in lines:
+        print(f"{what}: {line}", file=sys.stderr)
+
+
+def _shows(character: str) -> bool:
+    try:
+        character.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""The pack: one split of a data set in memory and on disk, and how some of its sets become a batch of tensors.
+
+`points` are int16 / 32767 inside the unit sphere, `normals` int8 / 127. Sets of one size are stored as (sets, n, 3);
+sets of different sizes ("ragged") one after the other as (total, 3), where set i is the rows ptr[i] to ptr[i + 1].
+A pack is loaded once; a batch is a gather of small integers and one conversion, with no loop over sets or points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sampled_transformer.data.errors import DataError, printable
+from sampled_transformer.data.npz import Header, read_arrays, write_arrays
+from sampled_transformer.data.quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_points
+
+if TYPE_CHECKING:
+    import torch
+
+FIELDS = ("points", "normals", "labels", "names", "classes", "ptr")
+
+
+class Batch(NamedTuple):
+    """Some sets as tensors: points and normals (batch, n, 3), or packed (total, 3) with `ptr` (batch + 1,)."""
+
+    points: torch.Tensor
+    normals: torch.Tensor | None = None
+    labels: torch.Tensor | None = None
+    ptr: torch.Tensor | None = None
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(*(None if value is None else value.to(device) for value in self))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pack:
+    """One split of a data set. Making one checks it: types, shapes, label range, lengths."""
+
+    points: np.ndarray  # int16 (sets, n, 3), or (total, 3) with ptr
+    classes: tuple[str, ...] = ()
+    labels: np.ndarray | None = None  # int64 (sets,)
+    names: np.ndarray | None = None  # unicode (sets,)
+    normals: np.ndarray | None = None  # int8, the shape of points
+    ptr: np.ndarray | None = None  # int64 (sets + 1,)
+    extras: Mapping[str, np.ndarray] = field(default_factory=dict)  # further arrays, one row a set
+
+    def __post_init__(self) -> None:
+        for name in FIELDS:
+            if name in self.extras:
+                raise DataError(f"extras: '{name}' is a field of the pack itself")
+        check_headers({name: Header(array.dtype, array.shape, False, 0) for name, array in self._arrays().items()})
+        for name in ("labels", "ptr"):  # files may hold smaller integers
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, array.astype(np.int64))
+        _check_values(self)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """What is written to disk, in the order of writing."""
+        values = {name: getattr(self, name) for name in FIELDS}
+        values["classes"] = np.array(self.classes, dtype=np.str_) if self.classes else None
+        return {name: array for name, array in values.items() if array is not None} | dict(self.extras)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        points: np.ndarray | Sequence[np.ndarray],
+        *,
+        labels: Any = None,
+        names: Any = None,
+        classes: Sequence[str] = (),
+        normals: np.ndarray | Sequence[np.ndarray] | None = None,
+        extras: Mapping[str, np.ndarray] | None = None,
+        normalise: bool = True,
+    ) -> Pack:
+        """Quantise floats: an array (sets, n, 3) or a list of (n_i, 3), ragged when the n_i differ.
+
+        `normalise` centres each set on its mean and divides by its largest norm; without it the values must lie in
+        [-1, 1] already.
+        """
+        if len(points) == 0:
+            raise DataError("points: no sets")
+        if normals is not None and [len(n) for n in normals] != [len(p) for p in points]:
+            raise DataError("normals: expected as many for each set as it has points")
+        packed, ptr = _join([quantise_points(p, normalise, f"points of set {i}") for i, p in enumerate(points)])
+        return cls(
+            points=packed,
+            ptr=ptr,
+            normals=None
+            if normals is None
+            else _join([quantise_normals(n, f"normals of set {i}") for i, n in enumerate(normals)])[0],
+            labels=None if labels is None else _integers(labels, "labels"),
+            names=None if names is None else np.array(names, dtype=np.str_),
+            classes=tuple(str(name) for name in classes),
+            extras={name: np.asarray(value) for name, value in (extras or {}).items()},
+        )
+
+    def __repr__(self) -> str:
+        size = f"{self.points.shape[1]} points" if self.ptr is None else f"{len(self.points)} points in all"
+        parts = [f"{len(self)} sets", size, *([f"{len(self.classes)} classes"] if self.classes else [])]
+        return f"Pack({', '.join([*parts, *(['normals'] if self.normals is not None else []), *self.extras])})"
+
+    def __len__(self) -> int:
+        return len(self.points) if self.ptr is None else len(self.ptr) - 1
+
+    def counts(self) -> np.ndarray:
+        """The number of points in each set, int64 (sets,)."""
+        if self.ptr is None:
+            return np.full(len(self.points), self.points.shape[1], dtype=np.int64)
+        return np.diff(self.ptr)
+
+    def batch(self, index: Any) -> Batch:
+        """The sets of `index` (numbers, a slice, a mask or one number) as float32 tensors; labels and ptr are int64."""
+        import torch  # here, so that packing and the command line start without it
+
+        sets, rows, ptr = self._find(index)
+        normals = None
+        if self.normals is not None:
+            normals = torch.from_numpy(self.normals[rows]).to(torch.float32).div_(NORMAL_SCALE)
+        return Batch(
+            points=torch.from_numpy(self.points[rows]).to(torch.float32).div_(POINT_SCALE),
+            normals=normals,
+            labels=None if self.labels is None else torch.from_numpy(self.labels[sets]),
+            ptr=None if ptr is None else torch.from_numpy(ptr),
+        )
+
+    def select(self, index: Any) -> Pack:
+        """The sets of `index` as a pack of their own, with the same classes."""
+        sets, rows, ptr = self._find(index)
+        return Pack(
+            points=self.points[rows],
+            classes=self.classes,
+            labels=None if self.labels is None else self.labels[sets],
+            names=None if self.names is None else self.names[sets],
+            normals=None if self.normals is None else self.normals[rows],
+            ptr=ptr,
+            extras={name: array[sets] for name, array in self.extras.items()},
+        )
+
+    def _find(self, index: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Which sets `index` means, which rows of `points` they are, and their ptr."""
+        if not isinstance(index, slice):
+            index = np.asarray(index)
+            index = index.astype(np.int64) if index.size == 0 else index
+        sets = np.atleast_1d(np.arange(len(self))[index])
+        if self.ptr is None:
+            return sets, sets, None
+        counts = self.counts()[sets]
+        ptr = np.concatenate(([0], np.cumsum(counts)))
+        return sets, np.arange(ptr[-1]) + np.repeat(self.ptr[sets] - ptr[:-1], counts), ptr
+
+
+def _join(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Sets (n_i, 3) as one array (sets, n, 3), or as (total, 3) and ptr when the n_i differ."""
+    counts = [len(values) for values in sets]
+    if len(set(counts)) == 1:
+        return np.stack(sets), None
+    return np.concatenate(sets), np.concatenate(([0], np.cumsum(counts)))
+
+
+def _integers(values: Any, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{name}: expected whole numbers, got {array.dtype}")
+    return array.astype(np.int64)
+
+
+def _expect(name: str, header: Header, kinds: str, shape: tuple[int, ...], what: str) -> None:
+    if header.dtype.kind not in kinds or header.shape != shape:
+        raise DataError(f"{name}: expected {what} of shape {shape}, got {header.dtype} {header.shape}")
+
+
+def check_headers(headers: Mapping[str, Header]) -> None:
+    """Types and shapes of a pack's arrays, which can be told before the arrays are read."""
+    if "points" not in headers:
+        raise DataError(f"no array named 'points' (found: {', '.join(headers) or 'nothing'})")
+    points, ptr = headers["points"], headers.get("ptr")
+    layout = "(sets, n, 3) with n >= 1" if ptr is None else "(total, 3), as there is a ptr"
+    fits = len(points.shape) == (3 if ptr is None else 2) and points.shape[-1] == 3 and points.shape[1] > 0
+    if points.dtype != np.int16 or not fits:
+        raise DataError(f"points: expected int16 of shape {layout}, got {points.dtype} {points.shape}")
+    sets = points.shape[0]
+    if ptr is not None:
+        sets = math.prod(ptr.shape) - 1
+        _expect("ptr", ptr, "iu", (max(sets, 0) + 1,), "whole numbers")
+    for name, header in headers.items():
+        if name == "labels":
+            _expect(name, header, "iu", (sets,), "whole numbers")
+        elif name == "names":
+            _expect(name, header, "U", (sets,), "text")
+        elif name == "classes":
+            _expect(name, header, "U", (math.prod(header.shape),), "text")
+        elif name == "normals" and (header.dtype != np.int8 or header.shape != points.shape):
+            raise DataError(f"normals: expected int8 of shape {points.shape}, got {header.dtype} {header.shape}")
+        elif name not in FIELDS and (header.dtype.kind not in "biufU" or header.shape[:1] != (sets,)):
+            raise DataError(f"{name}: expected numbers or text with {sets} rows, got {header.dtype} {header.shape}")
+
+
+def _check_values(pack: Pack) -> None:
+    """What only the values themselves can tell: ranges, order, finiteness."""
+    for name, values, limit in (("points", pack.points, POINT_SCALE), ("normals", pack.normals, NORMAL_SCALE)):
+        if values is not None and values.size and values.min() < -limit:
+            raise DataError(f"{name}: {values.min()} is outside the range -{limit} to {limit}")
+    ptr = pack.ptr
+    if ptr is not None and (ptr[0] != 0 or ptr[-1] != len(pack.points) or (np.diff(ptr) <= 0).any()):
+        raise DataError(f"ptr: expected numbers that rise from 0 to the {len(pack.points)} points")
+    labels = pack.labels
+    largest = len(pack.classes) - 1 if pack.classes else np.iinfo(np.int64).max
+    if labels is not None and labels.size and (labels.min() < 0 or labels.max() > largest):
+        raise DataError(f"labels: expected 0 to {largest}, got {labels.min()} to {labels.max()}")
+    if len(set(pack.classes)) != len(pack.classes):
+        raise DataError("classes: two classes of one name")
+    for name, values in pack.extras.items():
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise DataError(f"{name}: not all values are finite")
+
+
+def read_pack(path: str | Path, split: str | None = None) -> Pack:
+    """Read one .npz, or the file `split`.npz of a folder."""
+    path = Path(path)
+    if path.is_dir():
+        there = sorted(file.stem for file in path.glob("*.npz"))
+        if split is None or split not in there:
+            wanted = "the name of a split" if split is None else f"'{split}'"
+            raise DataError(f"{printable(path)}: expected {wanted} among its .npz files ({', '.join(there) or 'none'})")
+        path = path / f"{split}.npz"
+    elif split is not None and split != path.stem:
+        raise DataError(f"{printable(path)}: one file is one split; for '{split}' give a folder with {split}.npz in it")
+    arrays = read_arrays(path, check_headers)
+    classes = arrays.pop("classes", None)
+    known = {name: arrays.pop(name, None) for name in FIELDS if name != "classes"}
+    try:
+        return Pack(classes=tuple(map(str, classes)) if classes is not None else (), extras=arrays, **known)  # type: ignore[arg-type]
+    except DataError as error:
+        raise DataError(f"{printable(path)}: {error}") from None
+
+
+def write_pack(pack: Pack, path: str | Path) -> None:
+    """Write a pack to one .npz, atomically: a crash leaves the old file or none."""
+    if Path(path).suffix != ".npz":
+        raise DataError(f"{printable(path)}: the name of a pack file ends with .npz")
+    write_arrays(path, pack._arrays())

@@ -1,0 +1,97 @@
+"""A pack as text: counts, classes, extents, and one shape drawn from three sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.pack import Pack
+from sampled_transformer.data.quantise import POINT_SCALE
+
+# Braille characters are 2 x 4 dots; this is the bit of each dot, row by row.
+DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+SHADES = " .:*#"
+VIEWS = (("x right, y up", 0, 1), ("x right, z up", 0, 2), ("y right, z up", 1, 2))
+
+
+def draw(across: np.ndarray, up: np.ndarray, columns: int, braille: bool) -> list[str]:
+    """Points of [-1, 1] x [-1, 1] as lines of text, twice as wide as high in characters, hence square."""
+    rows = columns // 2
+    x = ((across + 1) / 2 * (2 * columns - 1)).round().astype(int).clip(0, 2 * columns - 1)
+    y = ((1 - up) / 2 * (4 * rows - 1)).round().astype(int).clip(0, 4 * rows - 1)
+    cells = np.zeros((rows, columns), int)
+    np.bitwise_or.at(cells, (y // 4, x // 2), DOTS[y % 4, x % 2])
+    if braille:
+        return ["".join(chr(0x2800 + cell) for cell in row) for row in cells.tolist()]
+    shade = (np.bitwise_count(cells) + 1) // 2
+    return ["".join(SHADES[value] for value in row) for row in shade.tolist()]
+
+
+def three_views(points: np.ndarray, columns: int = 24, braille: bool = True) -> str:
+    """Points (n, 3) from three sides, next to each other under their names."""
+    pictures = [draw(points[:, across], points[:, up], columns, braille) for _, across, up in VIEWS]
+    title = "  ".join(name.ljust(columns) for name, _, _ in VIEWS)
+    return "\n".join([title.rstrip(), *("  ".join(line) for line in zip(*pictures, strict=True))])
+
+
+def describe(packs: Mapping[str, Pack], shape: int = 0, braille: bool = True) -> str:
+    """What `data info` prints of the splits of a data set."""
+    first_split, first = next(iter(packs.items()))
+    if not 0 <= shape < len(first):
+        raise DataError(f"shape: expected 0 to {len(first) - 1}, got {shape}")
+    parts = [_summary(packs), _class_table(packs), _figures(packs)]
+    name = "" if first.names is None else f" {first.names[shape]}"
+    category = "" if first.labels is None or not first.classes else f", {first.classes[first.labels[shape]]}"
+    extras = "".join(f", {key} {values[shape]}" for key, values in first.extras.items() if values.ndim == 1)
+    start = int(first.counts()[:shape].sum())
+    points = first.points.reshape(-1, 3)[start : start + int(first.counts()[shape])] / POINT_SCALE
+    parts.append(f"shape {shape} of {first_split}:{name}{category}{extras}\n{three_views(points, braille=braille)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _summary(packs: Mapping[str, Pack]) -> str:
+    lines = []
+    for split, pack in packs.items():
+        counts = pack.counts()
+        size = f"{counts[0]}" if pack.ptr is None else f"{counts.min()} to {counts.max()}"
+        arrays = ["normals"] * (pack.normals is not None) + ["labels"] * (pack.labels is not None) + list(pack.extras)
+        lines.append(f"{split:6}{len(pack):7} shapes of {size} points, with {', '.join(arrays) or 'nothing else'}")
+    return "\n".join(lines)
+
+
+def _class_table(packs: Mapping[str, Pack]) -> str:
+    classes = next(iter(packs.values())).classes
+    width = max([len(name) for name in classes], default=0)
+    rows = [f"{'class':{max(width, 5)}}" + "".join(f"{split:>8}" for split in packs)]
+    for label, name in enumerate(classes):
+        counts = [0 if pack.labels is None else int((pack.labels == label).sum()) for pack in packs.values()]
+        rows.append(f"{name:{max(width, 5)}}" + "".join(f"{count:8}" for count in counts))
+    return "\n".join(rows) if classes else ""
+
+
+def _figures(packs: Mapping[str, Pack]) -> str:
+    """Extents of the shapes along the axes, their radius, and how far their centroids lie from the origin."""
+    rows = [f"{'':8}{'x':>18}{'y':>18}{'z':>18}{'radius':>18}{'off centre':>12}"]
+    for split, pack in packs.items():
+        extent, radius, offset = (np.concatenate(values) for values in zip(*_measure(pack), strict=True))
+        columns = [*extent.T, radius]
+        spread = "".join(f"{f'{c.mean():.2f} ({c.min():.2f}-{c.max():.2f})':>18}" for c in columns)
+        rows.append(f"{split:8}{spread}{offset.max():12.4f}")
+    return "extents, mean (least-most)\n" + "\n".join(rows)
+
+
+def _measure(pack: Pack, step: int = 1024) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Extent (sets, 3), largest norm and norm of the mean, `step` sets at a time to save memory."""
+    counts = pack.counts()
+    ends = np.cumsum(counts)
+    for first in range(0, len(pack), step):
+        count = counts[first : first + step]
+        start = np.cumsum(count) - count
+        row = int(ends[first] - counts[first])
+        points = pack.points.reshape(-1, 3)[row : row + int(count.sum())].astype(np.float32) / POINT_SCALE
+        extent = np.maximum.reduceat(points, start) - np.minimum.reduceat(points, start)
+        radius = np.sqrt(np.maximum.reduceat(np.square(points).sum(1), start))
+        centre = np.add.reduceat(points, start) / count[:, None]
+        yield extent, radius, np.sqrt(np.square(centre).sum(1))

@@ -1,0 +1,84 @@
+"""Packs out of what is a data set already: a source by name, or another pack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampled_transformer.data import SOURCES, SPLITS, load_data
+from sampled_transformer.data.errors import DataError, printable
+from sampled_transformer.data.files import Normals, check_options
+from sampled_transformer.data.normals import estimate_normals
+from sampled_transformer.data.pack import Pack
+from sampled_transformer.data.packing import Report, publish, work_folder
+from sampled_transformer.data.quantise import POINT_SCALE, quantise_normals
+
+
+def shapes_below(source: str, root: str | None = None) -> Path | None:
+    """The folder of shapes that `source` means, or None when it means a pack or another form of data."""
+    if source == "folder":
+        if root is None:
+            raise DataError("folder: expected --root, the folder of shapes")
+        return Path(root)
+    if source in ("modelnet40", "modelnet10") and root is not None:
+        from sampled_transformer.data.modelnet import CLASSES
+
+        for folder in (Path(root), Path(root, source.replace("modelnet", "ModelNet"))):
+            if {path.parent.parent.name for path in folder.glob("*/train/*.off")} == set(CLASSES[source]):
+                return folder
+    path = Path(source)
+    return path if source not in SOURCES and path.is_dir() and not _splits(path) else None
+
+
+def _splits(folder: Path) -> list[str]:
+    return [split for split in SPLITS if (folder / f"{split}.npz").is_file()]
+
+
+def load_splits(source: str, root: str | None = None, **options: Any) -> dict[str, Pack]:
+    """Every split of a source by name or of a pack; a pack in one file is the split "all"."""
+    path = Path(source)
+    if source in SOURCES:
+        return {split: load_data(source, split, root, **options) for split in ("train", "test")}
+    if not path.is_dir():
+        return {"all": load_data(path, path.stem if path.stem in SPLITS else "train", **options)}
+    if not _splits(path):
+        raise DataError(f"{printable(path)}: no pack (train.npz, test.npz); `data pack` makes one of a folder")
+    return {split: load_data(path, split, **options) for split in _splits(path)}
+
+
+def repack(
+    source: str,
+    target: str | Path,
+    root: str | None = None,
+    *,
+    points: int | None = None,
+    normals: Normals = "keep",
+    seed: int = 0,
+    **options: Any,
+) -> Report:
+    """Write a source by name, or another pack, to the pack `target`; `points` takes so many of each shape."""
+    if points is not None:  # without it there is nothing to draw, and each source has a default of its own
+        options |= {"points": points, "seed": seed}
+    check_options(1 if points is None else points, normals)
+    target = Path(target)
+    packs = {split: _with_normals(pack, normals) for split, pack in load_splits(source, root, **options).items()}
+    if (target.suffix == ".npz") != ("all" in packs):
+        raise DataError(f"{printable(target)}: expected {'one file, .npz' if 'all' in packs else 'a folder'} as target")
+    publish(packs, target, work_folder(target))
+    first = next(iter(packs.values()))
+    return Report({split: len(pack) for split, pack in packs.items()}, first.classes)
+
+
+def _with_normals(pack: Pack, normals: Normals) -> Pack:
+    if normals == "none":
+        return replace(pack, normals=None)
+    if normals == "keep" or pack.normals is not None:
+        return pack
+    flat = pack.points.reshape(-1, 3) / POINT_SCALE
+    generator = np.random.default_rng(0)
+    sets = np.split(flat, np.cumsum(pack.counts())[:-1])
+    found = np.concatenate([quantise_normals(estimate_normals(points, points, generator)) for points in sets])
+    return replace(pack, normals=found.reshape(pack.points.shape))

@@ -1,0 +1,250 @@
+"""read_shape: one file of any format as points, the same ones every time, and one line when it cannot be read."""
+
+import os
+import subprocess
+import sys
+
+import laspy
+import numpy as np
+import pytest
+import trimesh
+from pypcd4 import PointCloud
+
+from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.files import LARGEST_FILE, READERS, read_shape
+
+MESHES = ("off", "ply", "obj", "stl", "glb", "gltf")
+CLOUDS = ("xyz", "txt", "csv", "pts", "npy", "npz", "pcd", "las", "laz")
+
+
+def write(path, points: np.ndarray) -> None:
+    """A cloud, in the form that the ending asks for."""
+    ending = path.suffix[1:]
+    if ending in ("xyz", "txt", "csv", "pts"):
+        np.savetxt(path, points, delimiter="," if ending == "csv" else " ")
+    elif ending == "npy":
+        np.save(path, points)
+    elif ending == "npz":
+        np.savez(path, points=points)
+    elif ending == "pcd":
+        PointCloud.from_xyz_points(points.astype(np.float32)).save(path)
+    else:
+        las = laspy.create(point_format=0)
+        las.header.scales = [1e-5] * 3
+        las.x, las.y, las.z = points.T
+        las.write(path)
+
+
+def write_mesh(path, mesh: trimesh.Trimesh) -> None:
+    if path.suffix == ".gltf":
+        for name, data in trimesh.exchange.gltf.export_gltf(trimesh.Scene(mesh)).items():
+            (path if name == "model.gltf" else path.parent / name).write_bytes(data)
+    else:
+        mesh.export(path)
+
+
+def test_every_format_is_tested():
+    assert {f".{ending}" for ending in MESHES + CLOUDS} == READERS.keys()
+
+
+@pytest.mark.parametrize("ending", MESHES)
+def test_mesh(tmp_path, ending):
+    write_mesh(tmp_path / f"a.{ending}", trimesh.creation.box((2, 2, 2)))
+    shape = read_shape(tmp_path / f"a.{ending}", points=500, normalise=False)
+    assert shape.from_mesh
+    assert shape.points.shape == shape.normals.shape == (500, 3)
+    assert shape.points.dtype == shape.normals.dtype == np.float32
+    np.testing.assert_allclose(np.abs(shape.points).max(1), 1, atol=1e-5)
+    np.testing.assert_allclose((shape.points * shape.normals).sum(1), 1, atol=1e-5)  # outwards
+
+
+@pytest.mark.parametrize("ending", CLOUDS)
+@pytest.mark.parametrize("count", [50, 300])
+def test_cloud(tmp_path, ending, count):
+    points = np.random.default_rng(0).uniform(-1, 1, (count, 3))
+    write(tmp_path / f"a.{ending}", points)
+    shape = read_shape(tmp_path / f"a.{ending}", points=100, normalise=False)
+    assert not shape.from_mesh
+    assert shape.points.shape == (100, 3)
+    assert shape.normals is None
+    distance = np.abs(shape.points[:, None] - points).max(-1)
+    assert distance.min(1).max() < 1e-4
+    drawn = np.bincount(distance.argmin(1), minlength=count)
+    assert drawn.max() == 1 if count > 100 else drawn.min() == 1 and drawn.max() > 1
+
+
+def test_ending_in_capitals(tmp_path):
+    trimesh.creation.box().export(tmp_path / "a.stl")
+    (tmp_path / "a.stl").rename(tmp_path / "A.STL")
+    assert read_shape(tmp_path / "A.STL", points=5).points.shape == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("normals", "mesh", "with_normals", "without"),
+    [
+        ("keep", True, True, False),
+        ("estimate", True, True, True),
+        ("none", False, False, False),
+    ],
+)
+def test_normals(tmp_path, normals, mesh, with_normals, without):
+    sphere = trimesh.creation.icosphere(3)
+    sphere.export(tmp_path / "mesh.ply")
+    np.save(tmp_path / "with.npy", np.hstack([sphere.vertices, sphere.vertices]))
+    np.save(tmp_path / "without.npy", sphere.vertices)
+    for name, expected in (("mesh.ply", mesh), ("with.npy", with_normals), ("without.npy", without)):
+        shape = read_shape(tmp_path / name, points=200, normals=normals, normalise=False)
+        assert (shape.normals is not None) == expected
+        if expected:
+            assert (shape.normals * shape.points).sum(1).min() > 0.9
+
+
+def test_normalised_shape_fills_the_unit_sphere(tmp_path):
+    points = np.random.default_rng(0).normal((500_000, 4_000_000, 0), size=(500, 3))
+    write(tmp_path / "a.npy", points)
+    shape = read_shape(tmp_path / "a.npy", points=500)
+    np.testing.assert_allclose(shape.points.mean(0), 0, atol=1e-6)
+    assert np.linalg.norm(shape.points, axis=1).max() == pytest.approx(1, abs=1e-6)
+    centred = points - points.mean(0)
+    expected = np.sort((centred / np.linalg.norm(centred, axis=1).max())[:, 0])
+    np.testing.assert_allclose(np.sort(shape.points[:, 0]), expected, atol=1e-6)
+
+
+def test_draw_depends_on_the_name_and_the_seed_alone(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        trimesh.creation.icosphere(1).export(tmp_path / folder / "a.off")
+    trimesh.creation.icosphere(1).export(tmp_path / "one" / "b.off")
+    first = read_shape(tmp_path / "one" / "a.off", points=50).points
+    np.testing.assert_array_equal(first, read_shape(tmp_path / "two" / "a.off", points=50).points)
+    np.testing.assert_array_equal(first, read_shape(tmp_path / "one" / "b.off", points=50, name="a.off").points)
+    for other in (
+        read_shape(tmp_path / "one" / "b.off", points=50),
+        read_shape(tmp_path / "one" / "a.off", points=50, seed=1),
+        read_shape(tmp_path / "one" / "a.off", points=50, name="one/a.off"),
+    ):
+        assert not np.array_equal(first, other.points)
+
+
+BAD = {
+    "empty.off": (b"", "empty file"),
+    "empty.npz": (b"", "empty file"),
+    "lie.off": (b"OFF\n1000000000000 1 0\n0 0 0\n", "header claims 1000000000000 vertices"),
+    "nan.off": (
+        b"OFF\n3 1 0\n0 0 0\n1 0 0\nnan 1 0\n3 0 1 2\n",
+        r"vertices: 1 of 3 are NaN or infinite \(first: row 2\)",
+    ),
+    "inf.xyz": (b"0 0 0\n1 inf 0\n", "points: 1 of 2 are NaN or infinite"),
+    "huge.xyz": (b"0 0 0\n1 1e400 0\n", "points: 1 of 2 are NaN or infinite"),
+    "flat.off": (b"OFF\n3 1 0\n0 0 0\n1 1 1\n2 2 2\n3 0 1 2\n", "no surface"),
+    "index.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "faces name vertices 0 to 3, but there are 3"),
+    "negative.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 -1\n", "faces name vertices -1 to 1"),
+    "words.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 one 0\n3 0 1 2\n", "damaged OFF file"),
+    "one.xyz": (b"1 2 3\n", "one point is no shape"),
+    "same.xyz": (b"1 2 3\n1 2 3\n", "all 2 points coincide"),
+    "ragged.csv": (b"1,2,3\n4,5\n6,7,8\n", "line 2: 2 columns where the first line has 3"),
+    "strange.step": (b"ISO-10303", r"unknown format '.step' \(known: .off"),
+    "las.las": (b"LASF" + bytes(400), "las.las: "),
+    "cut.laz": (b"LASF\0\0", "cut.laz: "),
+    "text.npy": (b"hello", "damaged file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(tmp_path, name):
+    (tmp_path / name).write_bytes(BAD[name][0])
+    with pytest.raises(DataError, match=BAD[name][1]) as error:
+        read_shape(tmp_path / name)
+    message = str(error.value)
+    assert message.startswith(str(tmp_path / name) + ": ")
+    assert message.count(str(tmp_path)) == 1
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("ending", [*MESHES, *CLOUDS])
+def test_any_file_cut_anywhere_is_read_or_refused_in_one_line(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    if ending in MESHES:
+        write_mesh(path, trimesh.creation.icosphere(1))
+    else:
+        write(path, np.random.default_rng(0).uniform(-1, 1, (20, 3)))
+    data = path.read_bytes()
+    for cut in np.linspace(0, len(data) - 1, 23).astype(int):
+        path.write_bytes(data[:cut])
+        try:
+            shape = read_shape(path, points=10)
+        except DataError as error:
+            assert str(error).startswith(str(path) + ": ")  # noqa: PT017
+        else:  # text may end anywhere and still be a smaller cloud
+            assert np.isfinite(shape.points).all()
+
+
+@pytest.mark.parametrize("ending", [*MESHES, *CLOUDS])
+def test_any_file_with_damaged_bytes_is_read_or_refused_in_one_line(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    if ending in MESHES:
+        write_mesh(path, trimesh.creation.icosphere(1))
+    else:
+        write(path, np.random.default_rng(0).uniform(-1, 1, (20, 3)))
+    data = path.read_bytes()
+    generator = np.random.default_rng(0)
+    for _ in range(25):
+        broken = bytearray(data)
+        for place in generator.integers(0, min(len(data), 600), 4):
+            broken[place] = generator.integers(0, 256)
+        path.write_bytes(broken)
+        try:
+            shape = read_shape(path, points=10)
+        except DataError as error:
+            assert str(error).startswith(str(path) + ": ")  # noqa: PT017
+        else:
+            assert np.isfinite(shape.points).all()
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(DataError, match=r"a\.off: No such file"):
+        read_shape(tmp_path / "a.off")
+    (tmp_path / "b.off").mkdir()
+    with pytest.raises(DataError, match=r"b\.off: not a regular file"):
+        read_shape(tmp_path / "b.off")
+
+
+def test_pipe_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "a.off")
+    with pytest.raises(DataError, match=r"a\.off: not a regular file"):
+        read_shape(tmp_path / "a.off")
+
+
+def test_file_that_is_too_large(tmp_path):
+    with open(tmp_path / "a.xyz", "wb") as file:
+        file.truncate(LARGEST_FILE + 1)
+    with pytest.raises(DataError, match=r"a\.xyz: 2147483649 bytes; the limit is"):
+        read_shape(tmp_path / "a.xyz")
+
+
+def test_name_that_is_not_utf8(tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"\xff\n.xyz")
+    with open(path, "wb") as file:
+        file.write(b"1 2 3\n")
+    with pytest.raises(DataError, match=r"\\xff\\n\.xyz: one point is no shape"):
+        read_shape(os.fsdecode(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"points": 0}, "points: expected 1 to 10000000"), ({"normals": "some"}, "normals: expected")],
+)
+def test_bad_arguments(tmp_path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        read_shape(tmp_path / "a.off", **arguments)
+
+
+def test_reading_a_mesh_needs_neither_torch_nor_trimesh(tmp_path):
+    (tmp_path / "a.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
+    program = """
+import sys
+from sampled_transformer.data.files import read_shape
+read_shape(sys.argv[1])
+assert not {"torch", "trimesh", "scipy"} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.off")], check=True)

@@ -1,0 +1,284 @@
+"""Packs: quantised and back, on disk and back, batches, and everything a bad file can claim."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampled_transformer.data import Batch, DataError, Pack, load_data, read_pack, write_pack
+from sampled_transformer.data.npz import write_arrays
+
+
+def clouds(counts: list[int], seed: int = 0) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return [generator.normal(size=(count, 3)) * 7 + 100 for count in counts]
+
+
+def unit(points: np.ndarray) -> np.ndarray:
+    points = points - points.mean(0)
+    return points / np.linalg.norm(points, axis=1).max()
+
+
+def full_pack(counts: list[int]) -> Pack:
+    sets = clouds(counts)
+    return Pack.from_arrays(
+        sets,
+        labels=np.arange(len(counts)) % 2,
+        names=[f"name {i}" for i in range(len(counts))],
+        classes=("round", "flat"),
+        normals=clouds(counts, 1),
+        extras={"year": np.arange(len(counts)), "text": np.array(["é"] * len(counts))},
+    )
+
+
+@pytest.mark.parametrize("counts", [[5, 5, 5], [4, 1, 9]], ids=["equal", "ragged"])
+def test_values_survive_quantisation(counts):
+    pack = full_pack(counts)
+    batch = pack.batch(slice(None))
+    assert (pack.ptr is None) == (len(set(counts)) == 1)
+    points = torch.split(batch.points.flatten(0, -2), counts)
+    normals = torch.split(batch.normals.flatten(0, -2), counts)
+    for i, count in enumerate(counts):
+        expected = unit(clouds(counts)[i]) if count > 1 else np.zeros((1, 3))
+        np.testing.assert_allclose(points[i], expected, atol=0.51 / 32767)
+        directions = clouds(counts, 1)[i]
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        np.testing.assert_allclose(normals[i], directions, atol=0.51 / 127)
+    assert pack.counts().tolist() == counts
+    assert len(pack) == len(counts)
+
+
+@pytest.mark.parametrize("counts", [[5, 5, 5, 5], [4, 1, 9, 2]], ids=["equal", "ragged"])
+@pytest.mark.parametrize(
+    ("index", "meaning"),
+    [
+        ([2, 0], [2, 0]),
+        (slice(1, 3), [1, 2]),
+        (np.array([True, False, False, True]), [0, 3]),
+        (torch.tensor([3, 3]), [3, 3]),
+        (-1, [3]),
+        (range(4), [0, 1, 2, 3]),
+        ([], []),
+    ],
+)
+def test_batch_and_select_agree_with_the_sets_one_by_one(counts, index, meaning):
+    pack = full_pack(counts)
+    batch, chosen = pack.batch(index), pack.select(index)
+    assert isinstance(batch, Batch)
+    assert batch.points.dtype == batch.normals.dtype == torch.float32
+    assert batch.labels.tolist() == [i % 2 for i in meaning] == chosen.labels.tolist()
+    assert chosen.names.tolist() == [f"name {i}" for i in meaning]
+    assert chosen.extras["year"].tolist() == meaning
+    assert chosen.classes == pack.classes
+    each = [pack.batch(i) for i in meaning]
+    if meaning:
+        assert torch.equal(batch.points.flatten(0, -2), torch.cat([one.points.flatten(0, -2) for one in each]))
+        assert torch.equal(batch.normals.flatten(0, -2), torch.cat([one.normals.flatten(0, -2) for one in each]))
+    if pack.ptr is None:
+        assert batch.ptr is None
+        assert batch.points.shape == (len(meaning), 5, 3)
+    else:
+        assert batch.ptr.tolist() == np.cumsum([0] + [counts[i] for i in meaning]).tolist()
+        assert batch.points.shape == (batch.ptr[-1], 3)
+    assert torch.equal(chosen.batch(slice(None)).points, batch.points)
+
+
+def test_index_outside_the_pack():
+    with pytest.raises(IndexError):
+        full_pack([5, 5]).batch([2])
+
+
+def test_a_batch_is_the_callers_own(tmp_path):
+    pack = full_pack([5, 5])
+    pack.batch([0]).points.zero_()
+    pack.batch([0]).labels.add_(7)
+    assert pack.batch([0]).points.norm(dim=-1).max() > 0.99
+    assert pack.labels.tolist() == [0, 1]
+
+
+def test_batch_moves_to_a_device():
+    batch = Pack.from_arrays(clouds([3, 3])).batch([0]).to("meta")
+    assert batch.points.device.type == "meta"
+    assert batch.normals is None
+
+
+@pytest.mark.parametrize("counts", [[5, 5, 5], [4, 1, 9]], ids=["equal", "ragged"])
+def test_disk_round_trip(tmp_path, counts):
+    pack = full_pack(counts)
+    write_pack(pack, tmp_path / "new" / "train.npz")
+    for back in (read_pack(tmp_path / "new", "train"), read_pack(tmp_path / "new" / "train.npz")):
+        assert back.classes == pack.classes
+        assert back.extras.keys() == pack.extras.keys()
+        for name in ("points", "normals", "labels", "names"):
+            np.testing.assert_array_equal(getattr(back, name), getattr(pack, name))
+            assert getattr(back, name).dtype == getattr(pack, name).dtype
+        np.testing.assert_array_equal(back.ptr, pack.ptr)
+        np.testing.assert_array_equal(back.extras["text"], pack.extras["text"])
+
+
+def test_points_alone_are_a_pack(tmp_path):
+    write_pack(Pack.from_arrays(np.random.default_rng(0).normal(size=(2, 4, 3))), tmp_path / "a.npz")
+    back = read_pack(tmp_path / "a.npz")
+    assert back.batch([1]).points.shape == (1, 4, 3)
+    assert (back.labels, back.names, back.normals, back.ptr, back.classes) == (None, None, None, None, ())
+
+
+def test_small_label_types_become_int64(tmp_path):
+    """As in packs written by other programs: uint8 labels, and arrays of their own."""
+    points = np.zeros((2, 4, 3), np.int16)
+    np.savez_compressed(
+        tmp_path / "a.npz",
+        points=points,
+        labels=np.array([0, 1], np.uint8),
+        classes=np.array(["a", "b"]),
+        from_mesh=np.array([True, False]),
+    )
+    pack = read_pack(tmp_path / "a.npz")
+    assert pack.labels.dtype == np.int64
+    assert pack.extras["from_mesh"].tolist() == [True, False]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    scale=st.sampled_from([1e-200, 1e-8, 1.0, 1e8, 1e140]),
+    offset=st.sampled_from([0.0, -3.0, 1e6]),
+)
+def test_normalised_sets_lie_in_the_unit_sphere(counts, scale, offset):
+    generator = np.random.default_rng(sum(counts))
+    sets = [(generator.normal(size=(count, 3)) + offset) * scale for count in counts]
+    pack = Pack.from_arrays(sets)
+    for i, count in enumerate(counts):
+        radius = pack.batch(i).points.flatten(0, -2).norm(dim=1).max()
+        assert radius == pytest.approx(1 if count > 1 else 0, abs=1e-4)
+
+
+def test_points_that_coincide_go_to_the_origin():
+    assert not Pack.from_arrays(np.full((1, 4, 3), 1e9 + 0.1)).points.any()
+
+
+def test_without_normalise_values_stay():
+    points = np.random.default_rng(0).uniform(-1, 1, (2, 5, 3))
+    batch = Pack.from_arrays(points, normalise=False).batch([0, 1])
+    np.testing.assert_allclose(batch.points, points, atol=0.51 / 32767)
+    with pytest.raises(DataError, match=r"points of set 1: .*\[-1, 1\]"):
+        Pack.from_arrays(points * [[[1]], [[2]]], normalise=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"points": []}, "points: no sets"),
+        ({"points": [np.zeros((0, 3))]}, "points of set 0: no points"),
+        ({"points": np.zeros((2, 4, 2))}, "points of set 0: expected numbers of shape"),
+        ({"points": np.full((1, 4, 3), np.nan)}, "points of set 0: 4 of 4 are NaN or infinite"),
+        ({"points": np.array([[["a", "b", "c"]]])}, "points of set 0: expected numbers"),
+        ({"labels": [0, 2], "classes": ["a", "b"]}, "labels: expected 0 to 1, got 0 to 2"),
+        ({"labels": [0, -1]}, "labels: expected 0 to"),
+        ({"labels": [0.0, 1.0]}, "labels: expected whole numbers"),
+        ({"labels": [0]}, "labels: expected whole numbers of shape"),
+        ({"names": ["a"]}, "names: expected text of shape"),
+        ({"classes": ["a", "a"]}, "classes: two classes of one name"),
+        ({"normals": np.zeros((2, 3, 3))}, "normals: expected as many"),
+        ({"normals": np.full((2, 4, 3), np.inf)}, "normals of set 0: 4 of 4"),
+        ({"extras": {"year": np.zeros(3)}}, "year: expected numbers or text with 2 rows"),
+        ({"extras": {"year": np.full(2, np.nan)}}, "year: not all values are finite"),
+        ({"extras": {"labels": np.zeros(2)}}, "'labels' is a field"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(DataError, match=message):
+        Pack.from_arrays(**{"points": np.random.default_rng(0).normal(size=(2, 4, 3)), **arguments})
+
+
+GOOD = {
+    "points": np.zeros((2, 4, 3), np.int16),
+    "labels": np.array([0, 1]),
+    "classes": np.array(["a", "b"]),
+}
+RAGGED = {"points": np.zeros((6, 3), np.int16), "ptr": np.array([0, 2, 6])}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"labels": np.array([0])}, "no array named 'points'"),
+        (GOOD | {"points": np.zeros((2, 4, 3), np.float32)}, "points: expected int16"),
+        (GOOD | {"points": np.zeros((2, 4, 2), np.int16)}, "points: expected int16"),
+        (GOOD | {"points": np.zeros((2, 0, 3), np.int16)}, "points: expected int16"),
+        (GOOD | {"points": np.zeros((8, 3), np.int16)}, "points: expected int16"),
+        (GOOD | {"points": np.full((2, 4, 3), -32768, np.int16)}, "points: -32768 is outside"),
+        (GOOD | {"normals": np.zeros((2, 4, 3), np.int16)}, "normals: expected int8"),
+        (GOOD | {"normals": np.zeros((2, 3, 3), np.int8)}, "normals: expected int8"),
+        (GOOD | {"normals": np.full((2, 4, 3), -128, np.int8)}, "normals: -128 is outside"),
+        (GOOD | {"labels": np.array([0, 2])}, "labels: expected 0 to 1"),
+        (GOOD | {"labels": np.array([0, 2**64 - 1], np.uint64)}, "labels: expected 0 to 1"),
+        (GOOD | {"labels": np.array([0, 1, 1])}, "labels: expected whole numbers of shape"),
+        (GOOD | {"labels": np.array(["a", "b"])}, "labels: expected whole numbers"),
+        (GOOD | {"names": np.array(["a"])}, "names: expected text of shape"),
+        (GOOD | {"names": np.array([1, 2])}, "names: expected text"),
+        (GOOD | {"classes": np.array([1, 2])}, "classes: expected text"),
+        (GOOD | {"classes": np.array([["a", "b"]])}, "classes: expected text"),
+        (GOOD | {"other": np.zeros(3)}, "other: expected numbers or text with 2 rows"),
+        (RAGGED | {"points": np.zeros((2, 3, 3), np.int16)}, "points: expected int16"),
+        (RAGGED | {"ptr": np.array([0, 2, 7])}, "ptr: expected numbers that rise"),
+        (RAGGED | {"ptr": np.array([1, 2, 6])}, "ptr: expected numbers that rise"),
+        (RAGGED | {"ptr": np.array([0, 4, 3, 6])}, "ptr: expected numbers that rise"),
+        (RAGGED | {"ptr": np.array([0, 2, 2, 6])}, "ptr: expected numbers that rise"),
+        (RAGGED | {"ptr": np.array([0.0, 2, 6])}, "ptr: expected whole numbers"),
+        (RAGGED | {"ptr": np.array([], np.int64)}, "ptr: expected whole numbers"),
+        (RAGGED | {"ptr": np.array([[0, 6]])}, "ptr: expected whole numbers"),
+        (RAGGED | {"labels": np.array([0])}, "labels: expected whole numbers of shape"),
+    ],
+)
+def test_bad_file_is_one_line_with_its_name(tmp_path, arrays, message):
+    write_arrays(tmp_path / "bad.npz", arrays)
+    with pytest.raises(DataError, match=message) as error:
+        read_pack(tmp_path / "bad.npz")
+    assert str(error.value).startswith(str(tmp_path / "bad.npz") + ": ")
+    assert "\n" not in str(error.value)
+
+
+def test_split_that_is_not_there(tmp_path):
+    write_pack(Pack.from_arrays(clouds([3])), tmp_path / "train.npz")
+    with pytest.raises(DataError, match=r"expected 'test' among its \.npz files \(train\)"):
+        read_pack(tmp_path, "test")
+    with pytest.raises(DataError, match="expected the name of a split"):
+        read_pack(tmp_path)
+    with pytest.raises(DataError, match="no such file"):
+        read_pack(tmp_path / "other.npz")
+    with pytest.raises(DataError, match="one file is one split"):
+        read_pack(tmp_path / "train.npz", "test")
+    with pytest.raises(DataError, match=r"ends with \.npz"):
+        write_pack(read_pack(tmp_path, "train"), tmp_path / "train")
+
+
+def test_load_data_finds_packs(tmp_path):
+    write_pack(Pack.from_arrays(clouds([3])), tmp_path / "train.npz")
+    write_pack(Pack.from_arrays(clouds([4])), tmp_path / "test.npz")
+    write_pack(Pack.from_arrays(clouds([5])), tmp_path / "all.npz")
+    assert load_data(tmp_path).points.shape == (1, 3, 3)
+    assert load_data(str(tmp_path), "test").points.shape == (1, 4, 3)
+    assert load_data(tmp_path / "all.npz").points.shape == (1, 5, 3)
+    with pytest.raises(DataError, match="one file is one split"):  # or one would test on what one trained on
+        load_data(tmp_path / "all.npz", "test")
+    with pytest.raises(DataError, match="one file is one split"):
+        load_data(tmp_path / "test.npz", "train")
+    with pytest.raises(DataError, match=r"neither a file or folder nor the name of a source .*modelnet40"):
+        load_data("modelnet41")
+    with pytest.raises(DataError, match="modelnet40: expected root="):
+        load_data("modelnet40")
+
+
+def test_packs_need_no_torch_until_a_batch_is_made():
+    program = "import sys, sampled_transformer.data; assert 'torch' not in sys.modules, 'torch was imported'"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_repr_is_short():
+    assert repr(full_pack([5, 5])) == "Pack(2 sets, 5 points, 2 classes, normals, year, text)"
+    assert repr(Pack.from_arrays(clouds([2, 3]))) == "Pack(2 sets, 5 points in all)"

@@ -1,0 +1,87 @@
+"""Packs from sources by name and from other packs."""
+
+import os
+
+import numpy as np
+import pytest
+
+from sampled_transformer.data import DataError, Pack, load_data, read_pack, write_pack
+from sampled_transformer.data.modelnet import CLASSES
+from sampled_transformer.data.repack import load_splits, repack, shapes_below
+
+
+@pytest.fixture
+def pack(tmp_path):
+    """A pack of 20 points without normals in two splits."""
+    for split, seed in (("train", 0), ("test", 1)):
+        points = np.random.default_rng(seed).normal(size=(3, 20, 3))
+        write_pack(Pack.from_arrays(points, labels=[0, 1, 1], classes=["a", "b"]), tmp_path / "pack" / f"{split}.npz")
+    return tmp_path / "pack"
+
+
+def test_embedded_data(tmp_path):
+    report = repack("bricks", tmp_path / "out", points=32)
+    assert report.counts == {"train": 1656, "test": 408}
+    assert len(report.classes) == 18
+    assert read_pack(tmp_path / "out", "test").points.shape == (408, 32, 3)
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_pack_of_a_pack(tmp_path, pack):
+    repack(str(pack), tmp_path / "out", points=7, seed=3)
+    for split in ("train", "test"):
+        small, large = read_pack(tmp_path / "out", split), read_pack(pack, split)
+        assert small.points.shape == (3, 7, 3)
+        np.testing.assert_array_equal(small.labels, large.labels)
+        for few, many in zip(small.points.tolist(), large.points.tolist(), strict=True):
+            assert all(point in many for point in few)
+    np.testing.assert_array_equal(load_data(pack, "test", points=7, seed=3).points, small.points)
+
+
+def test_normals(tmp_path, pack):
+    repack(str(pack), tmp_path / "estimated", normals="estimate")
+    normals = read_pack(tmp_path / "estimated", "train").batch([0, 1, 2]).normals
+    np.testing.assert_allclose(normals.norm(dim=-1), 1, atol=0.02)
+    repack(str(tmp_path / "estimated"), tmp_path / "none", normals="none")
+    assert read_pack(tmp_path / "none", "train").normals is None
+
+
+def test_one_file(tmp_path, pack):
+    repack(str(pack / "test.npz"), tmp_path / "out.npz", points=5)
+    assert read_pack(tmp_path / "out.npz").points.shape == (3, 5, 3)
+    with pytest.raises(DataError, match=r"out: expected one file, \.npz as target"):
+        repack(str(pack / "test.npz"), tmp_path / "out")
+    with pytest.raises(DataError, match=r"out\.npz: expected a folder as target"):
+        repack(str(pack), tmp_path / "out.npz")
+
+
+def test_what_cannot_be(tmp_path, pack):
+    with pytest.raises(DataError, match="no pack"):
+        load_splits(str(tmp_path))
+    with pytest.raises(DataError, match="neither a file or folder"):
+        load_splits(str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="scanobjectnn: got an unexpected keyword argument 'colour'"):
+        repack("scanobjectnn", tmp_path / "out", str(tmp_path), colour=3)
+    with pytest.raises(ValueError, match="points: expected 1 to 10000000"):
+        repack("bricks", tmp_path / "out", points=0)
+
+
+def test_folders_of_shapes_are_told_from_packs(tmp_path, pack):
+    (tmp_path / "shapes").mkdir()
+    assert shapes_below(str(tmp_path / "shapes")) == tmp_path / "shapes"
+    assert shapes_below("folder", str(tmp_path)) == tmp_path
+    assert shapes_below(str(pack)) is None
+    assert shapes_below(str(pack / "train.npz")) is None
+    assert shapes_below("bricks") is None
+    with pytest.raises(DataError, match="expected --root"):
+        shapes_below("folder")
+
+
+def test_modelnet_meshes_are_a_folder_of_shapes(tmp_path):
+    for category in CLASSES["modelnet10"]:
+        path = tmp_path / "ModelNet10" / category / "train" / "1.off"
+        path.parent.mkdir(parents=True)
+        path.write_text("OFF")
+    assert shapes_below("modelnet10", str(tmp_path)) == tmp_path / "ModelNet10"
+    assert shapes_below("modelnet10", str(tmp_path / "ModelNet10")) == tmp_path / "ModelNet10"
+    assert shapes_below("modelnet40", str(tmp_path / "ModelNet10")) is None  # 30 classes are missing
