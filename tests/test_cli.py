@@ -23,6 +23,11 @@ def run(*arguments: object, **options: object) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
+def hear_interrupts() -> None:
+    """A program that a shell started in the background is deaf to Ctrl-C, and so are its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def shapes(tmp_path) -> Path:
     for category in ("chair", "table"):
@@ -160,6 +165,7 @@ def test_control_c_is_one_line_and_the_same_command_goes_on(shapes, tmp_path, wh
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # a group of its own, to which Ctrl-C can be sent as a terminal does
+        preexec_fn=hear_interrupts,
     )
     work = tmp_path / "out.partial"
     while process.poll() is None and not (list(work.glob("*.npz")) if when == "after some" else work.exists()):
