@@ -99,3 +99,18 @@ def test_pool_max_is_the_maximum_of_each_set() -> None:
     assert torch.equal(pool_max(padded, mask), expected)
     assert torch.equal(pool_max(x[None]), x.amax(0)[None])
     assert torch.equal(pool_max(x[None, :0]), torch.zeros(1, 4))
+
+
+@pytest.mark.parametrize("attention", list_attention())
+def test_a_nan_in_the_padding_spoils_no_gradient(attention: str) -> None:
+    block = TransformerBlock(8, 2, attention, norm=True)
+    mask = torch.tensor([[True, True, False], [True, False, False]])
+    x = torch.where(mask[..., None], torch.randn(2, 3, 8), torch.nan)
+    block(x, torch.rand(2, 3, 3), mask)[mask].sum().backward()
+    assert all(p.grad.isfinite().all() for p in block.parameters() if p.grad is not None)
+
+
+def test_options_of_the_mechanism_do_not_collide_with_those_of_the_block() -> None:
+    block = TransformerBlock(8, 2, "induced", hidden=32, summary_hidden=5)
+    assert block.feed_forward.expand.out_features == 32
+    assert block.attention.summary_feed_forward.expand.out_features == 5

@@ -140,7 +140,7 @@ def test_limits_of_the_subset_size(n: int, seed: int) -> None:
     assert pairs.shape == (n, 2)
     if n > 1:
         assert torch.equal(cycle.successor[0][pairs[:, 0]], pairs[:, 1])
-    whole = cycle.subsets(n + 1) if n > 0 else cycle.subsets(2)
+    whole = cycle.subsets(n + 1)
     assert whole.shape[1] == 1
     assert sorted(whole[0, 0].tolist()) == [-1, *range(n)]
 
@@ -236,6 +236,25 @@ def test_from_order_rebuilds_packed_cycles() -> None:
     assert torch.equal(Cycle.from_order(cycle.order, cycle.ptr).successor, cycle.successor)
 
 
+@given(pointers(), seeds)
+def test_packed_cycles_become_padded_ones(ptr: torch.Tensor, seed: int) -> None:
+    if len(ptr) == 1:
+        return
+    packed = Cycle.from_seed(seed, heads=2, ptr=ptr)
+    padded = packed.padded(torch.arange(len(ptr) - 1))
+    mask = torch.arange(padded.n) < ptr.diff()[:, None]
+    expected = Cycle.from_seed(seed, heads=2, mask=mask)
+    assert torch.equal(padded.order, expected.order)
+    assert torch.equal(padded.successor, expected.successor)
+    assert packed.is_for(None, ptr)
+    assert padded.is_for(mask, None)
+    assert padded.is_for(None, None) == bool(mask.all())
+
+
+def test_no_set_has_a_pattern() -> None:
+    assert Cycle.sample(mask=torch.zeros(0, 4).bool()).mask().shape == (0, 1, 4, 4)
+
+
 def test_a_generator_leaves_the_global_state_alone() -> None:
     before = torch.get_rng_state()
     one = Cycle.sample(30, 2, torch.Generator().manual_seed(3))
@@ -262,7 +281,10 @@ def test_segments_number_the_sets(ptr: torch.Tensor) -> None:
         ({"n": 3, "heads": 0}, "heads: expected"),
         ({"mask": torch.ones(2, 3)}, "mask: expected bool"),
         ({"mask": torch.ones(3).bool()}, "mask: expected bool"),
+        ({"mask": torch.ones(2, 3).bool(), "n": 4}, r"mask: expected bool of shape \(batch, 4\)"),
         ({"ptr": torch.tensor([0.0, 2.0])}, "ptr: expected int64"),
+        ({"ptr": torch.zeros(2, 2).long()}, "ptr: expected int64"),
+        ({"ptr": torch.zeros(0).long()}, "ptr: expected int64"),
         ({"ptr": torch.tensor([0, 4, 2])}, "ptr: expected to start at 0"),
         ({"ptr": torch.tensor([1, 4])}, "ptr: expected to start at 0"),
         ({"ptr": torch.tensor([0, 4]), "n": 5}, "ptr: expected to end"),
@@ -284,6 +306,7 @@ def test_bad_sets_are_named(arguments: dict, message: str) -> None:
         ([[[0, -1, 1]]], None),
         ([[[0, 1, -1], [0, 2, -1]]], None),
         ([0, 1], None),
+        ([[[0, 1]]], [0, 2]),
     ],
 )
 def test_bad_orders_are_refused(order: list, ptr: list | None) -> None:

@@ -63,7 +63,9 @@ class TransformerBlock(nn.Module):
         ptr: Tensor | None = None,
         cycle: Cycle | None = None,
     ) -> Tensor:
-        """As `Attention.forward`; in the padding the output is finite where the input is, and means nothing."""
+        """As `Attention.forward`; what the output holds in the padding means nothing."""
+        if mask is not None:  # before the norms and the feed-forward layer, whose gradients a NaN would spoil
+            x = x.masked_fill(~mask[..., None], 0)
         attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle)
         x = x + self.drop_path(self.dropout(attended), ptr)
         return x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)

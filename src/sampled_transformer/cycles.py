@@ -14,6 +14,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from .geometry.sets import pad_sets
+
 # Points are ordered by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits in an
 # int64 for the number of the set, so that packed sets are shuffled in one sort.
 KEY_BITS = 40
@@ -91,6 +93,8 @@ class Cycle:
     @classmethod
     def from_order(cls, order: Tensor, ptr: Tensor | None = None) -> Cycle:
         """A cycle of one's own, written out as in the table above."""
+        if ptr is not None and order.dim() != 2:
+            raise ValueError(f"order: expected the shape (heads, total) with ptr, got {tuple(order.shape)}")
         if order.dim() not in (2, 3) or order.dtype != torch.int64:
             raise ValueError(
                 "order: expected int64 of shape (heads, n) or (batch, heads, n), "
@@ -160,6 +164,37 @@ class Cycle:
             self.order.to(device), self.successor.to(device), None if self.ptr is None else self.ptr.to(device)
         )
 
+    @property
+    def longest(self) -> int:
+        """The size of the largest set, or a bound for it."""
+        return self.n if self.ptr is None else int(self.ptr.diff().max())
+
+    def with_batch(self, index: Tensor) -> Tensor:
+        """An index of this cycle with the batch in front; one row of it serves all sets of a plain batch."""
+        return index if self.order.dim() == 3 else index[None]
+
+    def padded(self, sets: Tensor) -> Cycle:
+        """The named sets of a packed cycle as a cycle of padded sets."""
+        assert self.ptr is not None
+        place, mask = pad_sets(torch.arange(self.n, device=self.order.device), self.ptr, sets)  # (sets, longest)
+        begin, mask = self.ptr[sets][:, None, None], mask[:, None]
+        order = self.order[:, place].transpose(0, 1) - begin  # (sets, heads, longest)
+        successor = self.successor[:, place].transpose(0, 1) - begin
+        slot = torch.arange(place.shape[1], device=place.device)
+        return Cycle(torch.where(mask, order, -1), torch.where(mask, successor, slot))
+
+    def is_for(self, mask: Tensor | None, ptr: Tensor | None) -> bool:
+        """Whether the cycle was made for these sets, as far as can be told without making a device wait."""
+        if (self.ptr is None) != (ptr is None) or (mask is not None and self.order.dim() == 2):
+            return False
+        if self.order.device.type != "cpu" or torch.compiler.is_compiling():
+            return True
+        if ptr is not None and self.ptr is not None:
+            return torch.equal(self.ptr, ptr)
+        if mask is not None:
+            return bool((_visits(self.order).bool() == mask[:, None]).all())
+        return bool((self.order >= 0).all())
+
     def permute(self, permutation: Tensor) -> Cycle:
         """The same cycle for points that were reordered as `points[permutation]`."""
         inverse = torch.empty_like(permutation)
@@ -226,7 +261,7 @@ def real_first(mask: Tensor) -> Tensor:
     return torch.argsort((~mask).to(torch.uint8), dim=-1, stable=True)
 
 
-def check_ptr(ptr: Tensor, total: int) -> None:
+def check_ptr(ptr: Tensor, total: int | None) -> None:
     """Refuse a `ptr` that does not cut `total` points into sets. Values are read only where that stalls no device."""
     if ptr.dim() != 1 or ptr.shape[0] < 1 or ptr.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"ptr: expected int64 of shape (sets + 1,), got {ptr.dtype} of shape {tuple(ptr.shape)}")
@@ -234,7 +269,7 @@ def check_ptr(ptr: Tensor, total: int) -> None:
         return
     if ptr[0] != 0 or bool((ptr.diff() < 0).any()):
         raise ValueError("ptr: expected to start at 0 and never to descend")
-    if ptr[-1] != total:
+    if total is not None and ptr[-1] != total:
         raise ValueError(f"ptr: expected to end at the number of points, {total}, got {int(ptr[-1])}")
 
 
@@ -250,7 +285,7 @@ def random_integers(
 def _visits(order: Tensor) -> Tensor:
     """How often each point occurs in a cycle written out; -1 is no point."""
     n = order.shape[-1]
-    if n and (order.max() >= n or order.min() < -1):
+    if order.numel() and (order.max() >= n or order.min() < -1):
         raise ValueError(f"order: expected indices below {n}, or -1, got {int(order.min())} to {int(order.max())}")
     counts = torch.zeros(*order.shape[:-1], n + 1, dtype=torch.int64, device=order.device)
     return counts.scatter_add(-1, torch.where(order >= 0, order, n), torch.ones_like(order))[..., :n]
@@ -259,7 +294,7 @@ def _visits(order: Tensor) -> Tensor:
 def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
     """Keys of 32 bits for every head and index, (..., heads, n): a hash, so that a compiler can see through it.
 
-    For one head the keys of different indices differ, because every step of the hash is invertible.
+    Seeds count modulo 2^32. For one head the keys of different indices differ: every step of the hash is invertible.
     """
     salt = 0
     for part in (seed,) if isinstance(seed, int) else seed:
@@ -295,13 +330,14 @@ def _shape(
     if mask is not None and ptr is not None:
         raise ValueError("mask, ptr: expected one of them, got both")
     if mask is not None:
-        if mask.dim() != 2 or mask.dtype != torch.bool or n not in (None, mask.shape[1]):
-            raise ValueError(f"mask: expected bool of shape (batch, n), got {mask.dtype} of shape {tuple(mask.shape)}")
+        if mask.dim() != 2 or mask.dtype != torch.bool or (n is not None and n != mask.shape[1]):
+            wanted = "n" if n is None else n
+            got = f"{mask.dtype} of shape {tuple(mask.shape)}"
+            raise ValueError(f"mask: expected bool of shape (batch, {wanted}), got {got}")
         return (mask.shape[0], heads, mask.shape[1]), torch.device(device or mask.device)
     if ptr is not None:
-        if n is None:
-            n = int(ptr[-1])
         check_ptr(ptr, n)
+        n = int(ptr[-1]) if n is None else n
         return (heads, n), torch.device(device or ptr.device)
     if n is None:
         raise ValueError("n: expected the number of points, or a mask or ptr that tells it")

@@ -11,16 +11,16 @@ ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 class FeedForward(nn.Module):
     """W_2 ReLU(W_1 x), applied to every point alone."""
 
-    def __init__(
-        self, dim: int, hidden: int | None = None, *, activation: str = "relu", bias: bool = False, dropout: float = 0.0
-    ) -> None:
+    def __init__(self, dim: int, hidden: int | None = None, *, activation: str = "relu", bias: bool = False) -> None:
         super().__init__()
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation: expected one of {', '.join(ACTIVATIONS)}, got {activation!r}")
         self.activation = activation
-        self.expand = nn.Linear(dim, hidden or dim, bias=bias)
-        self.contract = nn.Linear(hidden or dim, dim, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        hidden = dim if hidden is None else hidden
+        if hidden < 1:
+            raise ValueError(f"hidden: expected at least 1, got {hidden}")
+        self.expand = nn.Linear(dim, hidden, bias=bias)
+        self.contract = nn.Linear(hidden, dim, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.contract(self.dropout(ACTIVATIONS[self.activation](self.expand(x))))
+        return self.contract(ACTIVATIONS[self.activation](self.expand(x)))

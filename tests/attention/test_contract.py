@@ -64,6 +64,16 @@ def test_shapes_and_gradients(variant: str, n: int, training: bool) -> None:
 
 
 @every
+def test_an_empty_batch_still_reaches_every_parameter(variant: str) -> None:
+    """Otherwise a process of DDP that gets an empty batch would leave the others waiting."""
+    layer = build(variant)
+    y = layer(*cloud(2, 0))
+    if list(layer.parameters()):
+        y.sum().backward()
+    assert all(parameter.grad is not None for parameter in layer.parameters())
+
+
+@every
 def test_no_sets_at_all(variant: str) -> None:
     layer = build(variant)
     assert layer(*cloud(0, 5)).shape == (0, 5, DIM)
@@ -135,6 +145,23 @@ def test_packed_sets_do_not_see_each_other(variant: str) -> None:
         alone = layer(x[None, begin:end], positions[None, begin:end])
         torch.testing.assert_close(together[begin:end], alone[0], rtol=1e-5, atol=1e-6)
     assert torch.equal(layer(x, positions, ptr=ptr.int()), together)
+
+
+@every
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_nan_stays_in_its_own_set(variant: str, packed: bool) -> None:
+    layer = build(variant).eval()
+    x, positions = cloud(4, 9)
+    x[0] = torch.nan
+    x.requires_grad_()
+    if packed:
+        y = layer(x.flatten(0, 1), positions.flatten(0, 1), ptr=torch.tensor([0, 9, 12, 27, 36])).view_as(x)
+    else:
+        y = layer(x, positions)
+    assert y[1:].isfinite().all()
+    (x[1:] + y[1:]).sum().backward()
+    assert x.grad is not None
+    assert x.grad[1:].isfinite().all()
 
 
 @every
@@ -226,7 +253,7 @@ def test_a_generator_leaves_the_global_state_alone(variant: str) -> None:
     copy.deepcopy(fresh[0])(x, positions)
 
 
-@pytest.mark.parametrize("variant", [name for name in VARIANTS if name in RANDOM])
+@pytest.mark.parametrize("variant", RANDOM)
 def test_layers_and_seeds_differ_in_evaluation(variant: str) -> None:
     x, positions = cloud(2, 15)
     answers = [build(variant, layer=layer, seed=seed).eval()(x, positions) for layer, seed in ((0, 0), (1, 0), (0, 1))]
@@ -296,6 +323,7 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("sampled", {"dim": 10, "heads": 4}, "heads: expected a divisor of dim=10"),
         ("dense", {"heads": 0}, "dim, heads"),
         ("dense", {"head_dim": 0}, "head_dim: expected"),
+        ("dense", {"scale": float("inf")}, "scale: expected a finite"),
         ("knn", {"k": 0}, "k: expected at least 1"),
         ("induced", {"inducing": 0}, "inducing: expected at least 1"),
         ("stratified", {"window": 0.0}, "window: expected a positive"),
@@ -323,9 +351,12 @@ def test_a_cycle_for_other_sets_is_refused(variant: str) -> None:
         {"cycle": Cycle.sample(5, heads=3)},
         {"cycle": Cycle.sample(5), "mask": mask},
         {"cycle": Cycle.sample(ptr=torch.tensor([0, 5]))},
+        {"cycle": Cycle.sample(mask=mask), "mask": torch.arange(5).expand(2, 5) < 4},
+        {"cycle": Cycle.sample(mask=torch.arange(5).expand(2, 5) < 4)},
+        {"x": x[0], "ptr": torch.tensor([0, 2, 5]), "cycle": Cycle.sample(ptr=torch.tensor([0, 5]))},
     ):
         with pytest.raises(ValueError, match="cycle: expected one"):
-            layer(x, **arguments)
+            layer(**{"x": x, **arguments})
 
 
 def test_every_mechanism_is_described() -> None:

@@ -50,3 +50,17 @@ def test_sequential_work_grows_with_the_number_of_points(subset: int) -> None:
         return sizes.total
 
     assert steps(800) < 4.4 * steps(200)
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "dense"])
+def test_one_large_set_among_many_small_ones_costs_no_more_than_its_points(variant: str) -> None:
+    def spent(m: int) -> int:
+        """m sets of one point, and one of m."""
+        layer = build(variant)
+        x, positions = torch.randn(2 * m, 16), torch.rand(2 * m, 3)
+        with Sizes() as sizes:
+            layer(x, positions, ptr=torch.cat([torch.arange(m + 1), torch.tensor([2 * m])]))
+        return sizes.total
+
+    # Squared growth would be sixteenfold; neighbours and windows of few points are counted whole.
+    assert spent(800) < 7 * spent(200)

@@ -119,3 +119,9 @@ def test_group_attention_and_restore(index_batch: int, index_heads: int) -> None
                 for k in queries[ib, ih, g][queries[ib, ih, g] >= 0]:
                     weights = (SCALE * key[b, seen, h] @ query[b, k, h]).softmax(0)
                     torch.testing.assert_close(out[b, k, h], weights @ value[b, seen, h], rtol=0, atol=1e-12)
+
+
+def test_pair_attention_in_half_precision_does_not_overflow() -> None:
+    query, key, value = (t.detach().half() * 300 for t in inputs(1, 6, 2, 3, torch.float32))
+    assert ((query * key).isinf()).any()
+    assert pair_attention(query, key, value, successors(1, 6, 1), SCALE).isfinite().all()

@@ -20,7 +20,7 @@ CONFIGURATIONS = {
     "knn-larger-than-the-set": ("knn", {"k": 50}),
     "knn-vector": ("knn", {"k": 3, "vector": True, "bias": True}),
     "induced": ("induced", {"inducing": 3}),
-    "induced-sampled": ("induced", {"inducing": 3, "sampled": True, "hidden": 5}),
+    "induced-sampled": ("induced", {"inducing": 3, "sampled": True, "summary_hidden": 5}),
     "stratified": ("stratified", {"window": 0.6}),
     "stratified-shifted": ("stratified", {"window": 0.6, "layer": 1}),
     "sampled": ("sampled", {}),

@@ -92,3 +92,13 @@ def test_averaging_over_all_cycles_gives_every_pair_the_same_share() -> None:
     expected = torch.stack([torch.stack(row).mean(0) for row in pairs])[None]
     torch.testing.assert_close(average, expected, rtol=0, atol=1e-12)
     assert not torch.allclose(average, dense(x), atol=1e-3)  # which is not dense attention
+
+
+def test_a_subset_larger_than_the_set_costs_nothing_more() -> None:
+    """A million slots for five points would not fit into memory if they were filled with padding."""
+    x = torch.randn(1, 5, 8, dtype=torch.float64)
+    for options in ({"inner": "dense"}, {"composition": "sequential"}):
+        large, small = make(subset=1_000_000, **options).eval(), make(subset=6, **options).eval()
+        torch.testing.assert_close(large(x), small(x), rtol=0, atol=1e-12)
+        packed = large(x[0], ptr=torch.tensor([0, 2, 5]))
+        torch.testing.assert_close(packed, small(x[0], ptr=torch.tensor([0, 2, 5])), rtol=0, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..cycles import Cycle, check_ptr
+from ..geometry.sets import buckets, pad_sets
 
 
 @dataclass(frozen=True)
@@ -17,20 +19,6 @@ class Sets:
 
     mask: Tensor | None = None  # (batch, n), True where a point is real
     ptr: Tensor | None = None  # (sets + 1,); the tensors then have a batch of one
-
-    def pad(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
-        """x as a padded batch (sets, longest, ...) with its mask; a batch stays as it is."""
-        if self.ptr is None:
-            return x, self.mask
-        lengths = self.ptr.diff()
-        place = torch.arange(int(lengths.max()), device=x.device)
-        mask = place < lengths[:, None]  # (sets, longest)
-        index = torch.where(mask, self.ptr[:-1, None] + place, 0)
-        return x[0][index], mask
-
-    def unpad(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Undo `pad`."""
-        return x if self.ptr is None or mask is None else x[mask].unsqueeze(0)
 
 
 class Attention(nn.Module):
@@ -49,6 +37,7 @@ class Attention(nn.Module):
     """
 
     needs_positions: ClassVar[bool] = False
+    takes_packed = False  # whether `mix` understands Sets.ptr; the others get packed sets as padded batches
 
     def __init__(
         self,
@@ -69,6 +58,8 @@ class Attention(nn.Module):
             raise ValueError(f"head_dim: expected at least 1, got {head_dim}")
         self.dim, self.heads, self.layer = dim, heads, layer
         self.head_dim = head_dim or dim // heads
+        if scale is not None and not math.isfinite(scale):
+            raise ValueError(f"scale: expected a finite factor, got {scale}")
         # As a ratio of integers: torch.compile takes a float attribute for an input that changes.
         self._scale = float(self.head_dim**-0.5 if scale is None else scale).as_integer_ratio()
         self._build(bias)
@@ -104,16 +95,40 @@ class Attention(nn.Module):
             cycle: the cycle to walk instead of one's own (mechanisms without cycles do not look at it).
         """
         positions = self._check(x, positions, mask, ptr)
-        if x.numel() == 0:
-            return x * 0  # nobody attends; the graph stays whole
+        sets = Sets(mask, None if ptr is None else ptr.long())
+        cycle = self.fit(cycle, x, sets)
+        if x.numel() == 0:  # nobody attends, but autograd and DDP expect every parameter to take part
+            return x * 0 + sum((parameter.sum() * 0 for parameter in self.parameters()), x.new_zeros(()))
         if mask is not None:
             x = x.masked_fill(~mask[..., None], 0)
-        sets = Sets(mask, None if ptr is None else ptr.long())
+            return self.mix(x, positions, sets, cycle).masked_fill(~mask[..., None], 0)
         if ptr is None:
-            y = self.mix(x, positions, sets, cycle)
-        else:
-            y = self.mix(x[None], None if positions is None else positions[None], sets, cycle).squeeze(0)
-        return y if mask is None else y.masked_fill(~mask[..., None], 0)
+            return self.mix(x, positions, sets, cycle)
+        if not self.takes_packed:
+            return self._mix_in_buckets(x, positions, sets, cycle)
+        return self.mix(x[None], None if positions is None else positions[None], sets, cycle).squeeze(0)
+
+    def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
+        """The given cycle if the mechanism walks one and it was made for these sets."""
+        return None
+
+    @torch.compiler.disable  # how many buckets there are depends on the sizes
+    def _mix_in_buckets(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+        """Packed sets as padded batches of similar sizes, so that padding at most doubles the work."""
+        ptr = sets.ptr
+        assert ptr is not None
+        rows, places = [], []
+        everything = torch.arange(x.shape[0], device=x.device)
+        for some in buckets(ptr):
+            place, mask = pad_sets(everything, ptr, some)  # (sets, longest)
+            if mask.shape[1] == 0:
+                continue
+            padded = x[place].masked_fill(~mask[..., None], 0)
+            where = None if positions is None else positions[place]
+            walk = None if cycle is None else cycle.padded(some)
+            rows.append(self.mix(padded, where, Sets(mask), walk)[mask])
+            places.append(place[mask])
+        return torch.cat(rows)[torch.cat(places).argsort()]
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
         """Project, attend, project back: x (batch, n, dim) -> (batch, n, dim)."""
@@ -129,6 +144,21 @@ class Attention(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         """(batch, n, heads * head_dim) -> (batch, n, heads, head_dim)."""
         return x.unflatten(-1, (self.heads, self.head_dim))
+
+    @torch.no_grad()
+    def load_multihead(self, other: nn.MultiheadAttention) -> None:
+        """Take over the weights of torch's own layer, which must have the same width, heads and biases."""
+        weight, bias = other.in_proj_weight, other.in_proj_bias
+        if weight is None or other.embed_dim != self.dim or self.heads * self.head_dim != self.dim:
+            raise ValueError(f"other: expected attention of width {self.dim} from a set to itself")
+        if other.num_heads != self.heads or (bias is None) != (self.query.bias is None):
+            expected = f"{self.heads} heads with{'out' if self.query.bias is None else ''} biases"
+            raise ValueError(f"other: expected {expected}, got {other.num_heads} heads and bias={bias is not None}")
+        for part, layer in enumerate((self.query, self.key, self.value)):
+            layer.weight.copy_(weight.chunk(3)[part])
+            if bias is not None:
+                layer.bias.copy_(bias.chunk(3)[part])
+        self.output.load_state_dict(other.out_proj.state_dict())
 
     def extra_repr(self) -> str:
         return (

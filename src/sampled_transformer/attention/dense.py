@@ -15,9 +15,7 @@ class DenseAttention(Attention):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
     ) -> Tensor:
-        query, mask = sets.pad(query)
-        key, value = sets.pad(key)[0], sets.pad(value)[0]
-        return sets.unpad(read_all(query, key, value, mask, self.scale), mask)
+        return read_all(query, key, value, sets.mask, self.scale)
 
 
 def read_all(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor:

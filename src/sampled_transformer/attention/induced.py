@@ -23,7 +23,7 @@ class InducedAttention(Attention):
         sampled: let every inducing point read two random points instead of all (appendix B.3): the same two for all
             sets of a plain batch, redrawn at each call of training, fixed by size, seed and layer in evaluation. The
             second step, in which the points read m summaries, stays as it is.
-        hidden: width of the inner feed-forward layer; dim if not given.
+        summary_hidden: width of the inner feed-forward layer; dim if not given.
         seed, generator: as in `SampledAttention`.
     """
 
@@ -34,7 +34,7 @@ class InducedAttention(Attention):
         *,
         inducing: int = 16,
         sampled: bool = False,
-        hidden: int | None = None,
+        summary_hidden: int | None = None,
         seed: int = 0,
         generator: torch.Generator | None = None,
         head_dim: int | None = None,
@@ -53,14 +53,12 @@ class InducedAttention(Attention):
         self.summary_key = nn.Linear(dim, width, bias=bias)
         self.summary_value = nn.Linear(dim, width, bias=bias)
         self.summary_output = nn.Linear(width, dim, bias=bias)
-        self.summary_feed_forward = FeedForward(dim, hidden, bias=bias)
+        self.summary_feed_forward = FeedForward(dim, summary_hidden, bias=bias)
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
-        x, mask = sets.pad(x)
-        summary = self.summarise(x, mask)
+        summary = self.summarise(x, sets.mask)
         key, value = self.split(self.key(summary)), self.split(self.value(summary))
-        read = read_all(self.split(self.query(x)), key, value, None, self.scale)
-        return sets.unpad(self.output(read.flatten(2)), mask)
+        return self.output(read_all(self.split(self.query(x)), key, value, None, self.scale).flatten(2))
 
     def summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """MAB(I, X): (sets, n, dim) -> (sets, inducing, dim)."""

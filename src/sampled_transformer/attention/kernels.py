@@ -31,9 +31,9 @@ def two_keys(query: Tensor, key: Tensor, value: Tensor, other_key: Tensor, other
 
 
 def _weight(query: Tensor, difference: Tensor, scale: float) -> Tensor:
-    """The weight of the first of two keys, (..., 1); summed in single precision when the inputs are narrower."""
+    """The weight of the first of two keys, (..., 1); in single precision when the inputs are narrower."""
     exact = torch.promote_types(query.dtype, torch.float32)
-    return torch.sigmoid(scale * (query * difference).sum(-1, keepdim=True, dtype=exact))
+    return torch.sigmoid(scale * (query.to(exact) * difference.to(exact)).sum(-1, keepdim=True))
 
 
 def pair_attention(query: Tensor, key: Tensor, value: Tensor, successor: Tensor, scale: float) -> Tensor:
@@ -92,7 +92,9 @@ def group_attention(query: Tensor, key: Tensor, value: Tensor, queries: Tensor, 
     groups = keys.shape[2]
 
     def pick(x: Tensor, index: Tensor) -> Tensor:  # -> (batch, heads * groups, size, head_dim)
-        rows = take(x, index.clamp(min=0).flatten(2)).view(batch, groups, index.shape[3], heads, width)
+        # A point of the same group fills empty places: one of another set could bring a NaN along.
+        own = torch.where(index >= 0, index, index[..., :1]).clamp(min=0)
+        rows = take(x, own.flatten(2)).view(batch, groups, index.shape[3], heads, width)
         return rows.permute(0, 3, 1, 2, 4).reshape(batch, heads * groups, index.shape[3], width)
 
     allowed = keys >= 0

@@ -22,6 +22,7 @@ class KNNAttention(Attention):
     """
 
     needs_positions = True
+    takes_packed = True
 
     def __init__(
         self,
@@ -49,12 +50,16 @@ class KNNAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
     ) -> Tensor:
         assert positions is not None
+        if self.vector and positions.shape[-1] != self.offset[0].in_features:
+            raise ValueError(f"positions: expected {self.offset[0].in_features} coordinates, got {positions.shape[-1]}")
         n = query.shape[1]
         k = min(self.k, n)
         neighbours = search(positions, k, sets)
         absent = neighbours < 0  # (batch, n, k)
         absent[..., 0] = False  # of a point of padding, whose answer is thrown away
-        index = neighbours.clamp(min=0).flatten(1)[:, None]  # (batch, 1, n * k)
+        # The point itself fills the places of absent neighbours: one of another set could bring a NaN along.
+        own = torch.where(absent, neighbours[..., :1], neighbours).clamp(min=0)
+        index = own.flatten(1)[:, None]  # (batch, 1, n * k)
         keys = take(key, index).unflatten(1, (n, k))  # (batch, n, k, heads, head_dim)
         values = take(value, index).unflatten(1, (n, k))
         absent = absent[..., None]

@@ -12,6 +12,8 @@ from .base import Attention, Sets
 class NoAttention(Attention):
     """Adds nothing and has no parameters: a block around it leaves every point alone."""
 
+    takes_packed = True
+
     def _build(self, bias: bool) -> None:
         pass
 

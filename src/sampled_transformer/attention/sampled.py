@@ -28,7 +28,8 @@ class SampledAttention(Attention):
         cycles: "shared" by all heads, or one "per-head".
         samples: cycles to average in evaluation.
         seed: chooses the cycles of evaluation.
-        generator: source of the cycles of training; torch's global one if not given.
+        generator: source of the cycles of training; torch's global one if not given. Activation checkpointing restores
+            only the global one, and would draw another cycle when it computes again: give `cycle` there.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class SampledAttention(Attention):
         if samples < 1:
             raise ValueError(f"samples: expected at least 1 cycle, got {samples}")
         self.inner, self.composition, self.cycles = inner, composition, cycles
+        self.takes_packed = composition == "parallel"
         self.samples, self.seed, self.generator = samples, seed, generator
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
@@ -81,18 +83,19 @@ class SampledAttention(Attention):
 
     def walk(self, query: Tensor, key: Tensor, value: Tensor, cycle: Cycle) -> Tensor:
         """Eq. 5a with the pattern of Eq. 4."""
-        return pair_attention(query, key, value, with_batch(cycle.successor, cycle), self.scale)
+        return pair_attention(query, key, value, cycle.with_batch(cycle.successor), self.scale)
 
     def attend_in_windows(self, query: Tensor, key: Tensor, value: Tensor, cycle: Cycle) -> Tensor:
         """Fig. 1b: every point attends to all points of its own subset, the link to the next included."""
-        own = with_batch(cycle.members(self.subset), cycle)
-        rows = group_attention(query, key, value, own, with_batch(cycle.subsets(self.subset), cycle), self.scale)
+        size = min(self.subset, cycle.longest + 1)  # a larger one holds nothing but padding
+        own = cycle.with_batch(cycle.members(size))
+        rows = group_attention(query, key, value, own, cycle.with_batch(cycle.subsets(size)), self.scale)
         return restore(rows, own.flatten(2), query.shape[1])
 
     def draw(self, x: Tensor, sets: Sets, cycle: Cycle | None) -> list[Cycle]:
         """The cycles of this call: the given one, a fresh one in training, `samples` fixed ones in evaluation."""
         if cycle is not None:
-            return [self._fit(cycle, x, sets)]
+            return [cycle]
         heads = self.heads if self.cycles == "per-head" else 1
         n, device = x.shape[1], x.device
         if self.training:
@@ -102,16 +105,18 @@ class SampledAttention(Attention):
             for sample in range(self.samples)
         ]
 
-    def _fit(self, cycle: Cycle, x: Tensor, sets: Sets) -> Cycle:
-        """Refuse a cycle that was made for other sets."""
-        shape = (x.shape[0],) if cycle.order.dim() == 3 else ()
+    def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
+        if cycle is None:
+            return None
+        n = x.shape[-2]
         heads = (1,) if self.composition == "sequential" else (1, self.heads)
-        if cycle.heads not in heads or cycle.order.shape != (*shape, cycle.heads, x.shape[1]):
+        batch = (x.shape[0],) if cycle.order.dim() == 3 else ()
+        if cycle.heads not in heads or cycle.order.shape != (*batch, cycle.heads, n):
             raise ValueError(
-                f"cycle: expected one of shape ({' or '.join(map(str, heads))}, {x.shape[1]}), "
-                f"with the batch of {x.shape[0]} before it or not, got {tuple(cycle.order.shape)}"
+                f"cycle: expected one of shape ({' or '.join(map(str, heads))}, {n}), with the batch before it or not, "
+                f"got {tuple(cycle.order.shape)}"
             )
-        if (cycle.ptr is None) != (sets.ptr is None) or (sets.mask is not None and cycle.order.dim() == 2):
+        if not cycle.is_for(sets.mask, sets.ptr):
             raise ValueError("cycle: expected one drawn with the same mask or ptr as the call")
         return cycle
 
@@ -120,8 +125,3 @@ class SampledAttention(Attention):
             f"{super().extra_repr()}, subset={self.subset}, inner={self.inner}, composition={self.composition}, "
             f"cycles={self.cycles}, samples={self.samples}, seed={self.seed}"
         )
-
-
-def with_batch(index: Tensor, cycle: Cycle) -> Tensor:
-    """An index of a cycle with the batch in front; one row of it serves all sets of a plain batch."""
-    return index if cycle.order.dim() == 3 else index[None]

@@ -22,15 +22,16 @@ def attend_in_turn(layer: SampledAttention, x: Tensor, sets: Sets, cycle: Cycle)
     The walk carries two columns along: the link to the next subset, and the first point of the cycle, to which the
     last subset returns. So a step costs the same whatever n is, also backwards.
     """
-    batch, order, lengths = _in_order(x, sets, cycle)
-    walked = batch.gather(1, order[..., None].expand(-1, -1, batch.shape[2]))  # (sets, longest, dim)
-    stride = layer.subset - 1
+    order, lengths = _in_order(x, sets, cycle)
+    walked = x.gather(1, order[..., None].expand_as(x))
+    size = min(layer.subset, x.shape[1] + 1)  # a larger one holds nothing but padding
+    stride = size - 1
     windows = -(-walked.shape[1] // stride)
     missing = windows * stride + 1 - walked.shape[1]
     columns = torch.cat([walked, walked.new_zeros(walked.shape[0], missing, walked.shape[2])], 1)
     carried, *chunks = columns.split([1] + [stride] * windows, 1)
     first, finished = carried, []
-    slot = torch.arange(layer.subset, device=x.device)
+    slot = torch.arange(size, device=x.device)
     for window, chunk in enumerate(chunks):
         place = window * stride + slot  # (n_s,)
         begun = window * stride < lengths
@@ -48,9 +49,7 @@ def attend_in_turn(layer: SampledAttention, x: Tensor, sets: Sets, cycle: Cycle)
     done = torch.cat([first, torch.cat(finished, 1)[:, 1 : walked.shape[1]]], 1)
     change = done - walked
     back = torch.empty_like(order).scatter(1, order, torch.arange(order.shape[1], device=x.device).expand_as(order))
-    change = change.gather(1, back[..., None].expand_as(change))
-    mask = None if sets.ptr is None else torch.arange(order.shape[1], device=x.device) < lengths
-    return sets.unpad(change, mask)
+    return change.gather(1, back[..., None].expand_as(change))
 
 
 def update(layer: SampledAttention, subset: Tensor, valid: Tensor) -> Tensor:
@@ -64,19 +63,11 @@ def update(layer: SampledAttention, subset: Tensor, valid: Tensor) -> Tensor:
     return layer.output(two_keys(query, key, value, next_key, next_value, layer.scale).flatten(2))
 
 
-def _in_order(x: Tensor, sets: Sets, cycle: Cycle) -> tuple[Tensor, Tensor, Tensor]:
-    """x as a batch (sets, longest, dim), its cycle as indices into it (padding last), and the sizes (sets, 1)."""
-    batch, mask = sets.pad(x)
-    if mask is None:
-        lengths = torch.full((x.shape[0], 1), x.shape[1], device=x.device)
-        order = cycle.order[..., 0, :].expand(x.shape[0], -1)
-        return batch, order, lengths
-    lengths = mask.sum(1, keepdim=True)
-    if sets.ptr is None:
-        order = cycle.order[:, 0]
-    else:
-        packed, _ = sets.pad(cycle.order[:1])
-        order = packed - sets.ptr[:-1, None]
-    # The indices of the padding fill the tail.
-    place = torch.arange(batch.shape[1], device=x.device)
-    return batch, torch.where(place < lengths, order, real_first(mask)), lengths
+def _in_order(x: Tensor, sets: Sets, cycle: Cycle) -> tuple[Tensor, Tensor]:
+    """The cycle as indices (batch, n), padding last, and the sizes of the sets (batch, 1)."""
+    if cycle.order.dim() == 2:
+        return cycle.order.expand(x.shape[0], -1), torch.full((x.shape[0], 1), x.shape[1], device=x.device)
+    order = cycle.order[:, 0]
+    if sets.mask is None:
+        return order, torch.full((x.shape[0], 1), x.shape[1], device=x.device)
+    return torch.where(order >= 0, order, real_first(sets.mask)), sets.mask.sum(1, keepdim=True)

@@ -15,9 +15,10 @@ class SparseAttention(Attention):
     The result depends on the order of the points; that is its fault as a layer for sets, and the point of comparing.
     """
 
+    takes_packed = True
+
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
     ) -> Tensor:
         given = Cycle.identity(query.shape[1], query.device, mask=sets.mask, ptr=sets.ptr)
-        successor = given.successor if given.order.dim() == 3 else given.successor[None]
-        return pair_attention(query, key, value, successor, self.scale)
+        return pair_attention(query, key, value, given.with_batch(given.successor), self.scale)

@@ -26,6 +26,7 @@ class StratifiedAttention(Attention):
     """
 
     needs_positions = True
+    takes_packed = True
 
     def __init__(
         self,
