@@ -11,11 +11,14 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 import io
 import sys
 import warnings
+from importlib import import_module
 from typing import Any, Literal
 
 from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
 from sampled_transformer import __version__
+from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
+from sampled_transformer.tasks.recipes import expand
 
 PROGRAM = "sampled-transformer"
 
@@ -108,6 +111,127 @@ def data_pack(
     return _fail(f"{len(report.problems)} left out, and --strict was given", 1) if strict and report.problems else 0
 
 
+def train(
+    data: DataOptions,
+    out: str = "",
+    model: str = "basic",
+    attention: str = "sampled",
+    options: dict[str, Any] | None = None,
+    epochs: int = 20,
+    seed: int = 0,
+    optimiser: OptimiserOptions = OptimiserOptions(),  # noqa: B008
+    trainer: TrainerOptions = TrainerOptions(),  # noqa: B008
+    recipe: str | None = None,
+    resume: bool = False,
+) -> None:
+    """Train a network on labelled shapes.
+
+    Args:
+        data: what is trained on.
+        out: the folder of the run, required; it must not exist.
+        model: name of the network.
+        attention: name of the mechanism.
+        options: further options of the network, such as --options.dim 128.
+        epochs: passes through the training split.
+        seed: decides everything that is random.
+        optimiser: how the weights are moved.
+        trainer: where it runs.
+        recipe: name of a recipe, whose options the line overrides, such as basic-sampled.
+        resume: go on with the run in --out, whose options then need not be given again.
+    """
+    run = _training("run")
+    settings = Settings(data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe)
+    result = run.train(settings, resume)
+    if not run.is_first_process():
+        return
+    for name, row in result["figures"].items():
+        overall, mean = row["test_accuracy"], row["test_mean_class_accuracy"]
+        print(f"{name}, {row['epoch']:.0f}: test accuracy {100 * overall:.2f} %, mean over classes {100 * mean:.2f} %")
+    print(f"{out}: {result['seconds']:.0f} s; model.safetensors, metrics.csv, result.json")
+
+
+def evaluate(
+    weights: str,
+    data: str | None = None,
+    root: str | None = None,
+    samples: int = 1,
+    votes: int = 0,
+    batch: int = 64,
+    device: str | None = None,
+    json: bool = False,
+) -> None:
+    """Measure a trained network on a test split.
+
+    Args:
+        weights: the folder of a run, a file of weights, or the name of weights that come with the package.
+        data: the name of a data set, a pack, or a folder of shapes; what the network was trained on if not given.
+        root: the folder that holds a data set given by name.
+        samples: also average the probabilities over so many cycles.
+        votes: also average them over so many random augmentations.
+        batch: shapes that are evaluated at once.
+        device: where it runs; a GPU if there is one, if not given.
+        json: print everything as JSON, the whole confusion matrix included.
+    """
+    from json import dumps
+
+    from sampled_transformer.tasks import evaluation
+    from sampled_transformer.tasks.trained import find_weights
+
+    result = evaluation.evaluate(
+        find_weights(weights), data, root, samples=samples, votes=votes, batch=batch, device=device
+    )
+    print(dumps(result, indent=2) if json else evaluation.table(result))
+
+
+def predict(
+    files: list[str],
+    weights: str = "modelnet40",
+    top: int = 5,
+    samples: int = 8,
+    device: str | None = None,
+    json: bool = False,
+) -> int:
+    """Classify files of meshes or points.
+
+    Args:
+        files: files, or folders that are searched for them.
+        weights: the folder of a run, a file of weights, or the name of weights that come with the package.
+        top: how many of the likeliest classes to show.
+        samples: cycles to average; the spread is the standard deviation over them.
+        device: where it runs; a GPU if there is one, if not given.
+        json: print everything as JSON.
+    """
+    from dataclasses import asdict
+    from json import dumps
+
+    from sampled_transformer.data.errors import printable
+    from sampled_transformer.tasks import prediction
+    from sampled_transformer.tasks.trained import find_weights
+
+    answers = []
+    for answer in prediction.predict(prediction.Predictor(find_weights(weights), samples, device), files, top):
+        answers.append(answer)
+        if answer.error is not None:
+            _report("could not be read", [answer.error])
+        elif not json:
+            print(printable(answer.file), *(f"({note})" for note in answer.notes))
+            for row in answer.classes:
+                print(f"  {100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}")
+    if json:
+        print(dumps([asdict(answer) for answer in answers], indent=2))
+    return int(any(answer.error is not None for answer in answers))
+
+
+def _training(module: str) -> Any:
+    """A module that needs the training engine, which is an extra."""
+    try:
+        return import_module(f"sampled_transformer.tasks.{module}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("lightning", "torchmetrics"):
+            raise
+        raise ValueError(f'{error.name} is not installed: pip install "sampled-transformer[train]"') from None
+
+
 def demo() -> None:
     """Show the layer: a cycle, its pattern, one layer on an embedded shape, and its cost beside dense attention."""
     from sampled_transformer.demo import main
@@ -122,17 +246,22 @@ COMMANDS: dict[str, Any] = {
         "info": data_info,
         "pack": data_pack,
     },
+    "train": train,
+    "evaluate": evaluate,
+    "predict": predict,
     "demo": demo,
 }
 
 
 class _Parser(ArgumentParser):
-    """A parser for which a switch is a switch: `--strict`, not `--strict true`."""
+    """A parser for which a switch is a switch, `--strict`, not `--strict true`, and a list of files is `a b c`."""
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("type") is bool:
             del kwargs["type"]
             kwargs["action"] = ActionYesNo(no_prefix="no-")
+        if args == ("files",):
+            kwargs = {"type": str, "nargs": "+", "help": kwargs.get("help")}
         return super().add_argument(*args, **kwargs)
 
 
@@ -145,7 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             result = auto_cli(
                 COMMANDS,
-                args=arguments,
+                args=expand(sys.argv[1:] if arguments is None else arguments),
                 parser_class=_Parser,
                 prog=PROGRAM,
                 version=__version__,

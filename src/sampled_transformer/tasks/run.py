@@ -1,0 +1,259 @@
+"""One run and its folder: config.yaml, metrics.csv, tensorboard/, last.ckpt, model.safetensors, result.json."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml  # type: ignore[import-untyped]
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import LightningDataModule, Trainer
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
+from torch import nn
+
+from .. import __version__
+from ..attention import list_attention
+from ..data.atomic import atomic_write
+from ..data.errors import printable
+from ..models import create_model
+from ..weights import Description, save_model
+from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
+from .classify import Classify
+from .loading import Batches, Splits, load_splits
+from .options import DataOptions, OptimiserOptions, Settings, TrainerOptions, differences
+
+BEST_ON_TEST = "best epoch (chosen on test, not the headline)"
+BEST_ON_VALIDATION = "best epoch (chosen on validation)"
+
+
+class RunData(LightningDataModule):
+    """The loaders of a run; built after the processes are started, when each knows its rank."""
+
+    def __init__(self, splits: Splits, batch: int, seed: int) -> None:
+        super().__init__()
+        self.splits, self.batch, self.seed = splits, batch, seed
+
+    def _batches(self, split: str, steps: Callable[[], int] | None = None) -> Batches:
+        assert self.trainer is not None
+        view = self.splits.view
+        return Batches(
+            getattr(self.splits, split),
+            view.transforms()[0 if split == "train" else 1],
+            view.normals,
+            self.batch,
+            self.seed,
+            steps,
+            self.trainer.global_rank,
+            self.trainer.world_size,
+        )
+
+    def train_dataloader(self) -> Batches:
+        trainer = self.trainer
+        assert trainer is not None
+        return self._batches("train", lambda: trainer.global_step)
+
+    def val_dataloader(self) -> list[Batches]:
+        return [self._batches(name) for name in split_names(self.splits)]
+
+
+def split_names(splits: Splits) -> tuple[str, ...]:
+    return ("test",) if splits.validation is None else ("validation", "test")
+
+
+@dataclass
+class Run:
+    """All parts of a run, checked and built, before anything is written."""
+
+    settings: Settings
+    splits: Splits
+    network_options: Mapping[str, Any]
+    task: Classify
+    record: Record
+    trainer: Trainer
+
+    @classmethod
+    def prepare(cls, settings: Settings) -> Run:
+        splits = load_splits(settings.data, settings.seed)
+        options = {
+            "classes": len(splits.train.classes),
+            "attention": settings.attention,
+            "normals": splits.view.normals,
+            **settings.options,
+        }
+        torch.manual_seed(settings.seed)
+        network = build_network(settings.model, options)
+        task = Classify(network, options["classes"], settings.optimiser, settings.seed, split_names(splits))
+        folder = Path(settings.out)
+        record = Record(folder, lambda name, row: save_model(network, folder / name, run.describe(row)))
+        run = cls(settings, splits, options, task, record, build_trainer(settings, record))
+        return run
+
+    def describe(self, row: Row) -> Description:
+        notes = {
+            "data": {
+                "source": self.settings.data.source,
+                "root": self.settings.data.root,
+                **asdict(self.splits.view),
+            },
+            "recipe": self.settings.recipe,
+            "seed": self.settings.seed,
+            "epochs": self.settings.epochs,
+            "figures": row,
+        }
+        return Description(self.settings.model, self.network_options, self.splits.train.classes, notes)
+
+    def result(self, finished: bool) -> dict[str, Any]:
+        rows = self.record.rows
+        figures = {"last epoch": rows[-1] if rows else None, BEST_ON_TEST: self.record.best_on("test")}
+        if self.splits.validation is not None:
+            figures[BEST_ON_VALIDATION] = self.record.best_on("validation")
+        return {
+            "command": self.settings.command(),
+            "recipe": self.settings.recipe,
+            "attention": self.settings.attention,
+            "data": self.settings.data.source,
+            "points": self.splits.view.points,
+            "seed": self.settings.seed,
+            "finished": finished,
+            "epochs": len(rows),
+            "figures": figures,
+            "classes": list(self.splits.train.classes),
+            "confusion": self.record.confusion,
+            "seconds": round(sum(row["seconds"] for row in rows), 3),
+            "parameters": sum(parameter.numel() for parameter in self.task.network.parameters()),
+            "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()},
+            "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
+        }
+
+
+def build_network(model: str, options: Mapping[str, Any]) -> nn.Module:
+    if options["attention"] not in list_attention():
+        raise ValueError(f"attention: expected one of {', '.join(list_attention())}, got {options['attention']!r}")
+    try:
+        return create_model(model, **options)
+    except TypeError as error:
+        raise ValueError(f"options: {error}") from None
+
+
+def build_trainer(settings: Settings, record: Record) -> Trainer:
+    for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    try:
+        return Trainer(
+            **asdict(settings.trainer),
+            max_epochs=settings.epochs,
+            gradient_clip_val=settings.optimiser.clip or None,
+            default_root_dir=settings.out,
+            logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
+            plugins=[AtomicCheckpoints()],
+            callbacks=[record, SaveOnInterrupt(record), Progress(record)],
+            num_sanity_val_steps=0,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+    except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"trainer: {error}") from None
+
+
+def train(settings: Settings, resume: bool = False) -> dict[str, Any]:
+    """Train, or go on with a run that was interrupted; returns what result.json holds.
+
+    Raises KeyboardInterrupt, with a line that says how to go on, after Ctrl-C.
+    """
+    folder = Path(settings.out)
+    if is_first_process():
+        check_folder(folder, settings, resume)
+    run = Run.prepare(settings)
+    going_on = resume and run.record.checkpoint.is_file()
+    if going_on:
+        check_checkpoint(run)
+    if is_first_process():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False, allow_unicode=True))
+    data = RunData(run.splits, settings.data.batch, settings.seed)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")
+            run.trainer.fit(run.task, data, ckpt_path=str(run.record.checkpoint) if going_on else None)
+    except Interrupted:
+        finish(run, finished=False)
+        if not is_first_process():
+            raise SystemExit(130) from None  # one process says it for all
+        raise KeyboardInterrupt(_how_to_go_on(run)) from None
+    except SystemExit:  # what the engine makes of a second Ctrl-C
+        raise KeyboardInterrupt(_how_to_go_on(run)) from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(
+            f"{printable(folder)}: {reason}; what was saved before is whole, --resume goes on from it"
+        ) from None
+    return finish(run, finished=True)
+
+
+def _how_to_go_on(run: Run) -> str:
+    where = f"stopped in epoch {len(run.record.rows) + 1} of {run.settings.epochs}"
+    return f"{where}; go on with: sampled-transformer train --out {printable(run.settings.out)} --resume"
+
+
+def is_first_process() -> bool:
+    """Of those that train together: it starts the others when it has made the folder, and alone writes to it."""
+    return rank_zero_only.rank == 0  # type: ignore[attr-defined]
+
+
+def finish(run: Run, finished: bool) -> dict[str, Any]:
+    result = run.result(finished)
+    if is_first_process():
+        if not finished:  # the network as it is now, with the figures of the last whole epoch
+            run.record.save("model.safetensors", run.record.rows[-1] if run.record.rows else {})
+        write_text(Path(run.settings.out, "result.json"), json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def check_folder(folder: Path, settings: Settings, resume: bool) -> None:
+    """Refuse to write over a run, and to go on with one that was made with other options."""
+    config = folder / "config.yaml"
+    if not resume:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ValueError(f"{printable(folder)}: exists already; choose another --out, or --resume the run in it")
+        return
+    if not config.is_file():
+        raise ValueError(f"{printable(folder)}: no run to resume (there is no config.yaml)")
+    try:
+        earlier = read_settings(config)
+    except (TypeError, KeyError, ValueError, yaml.YAMLError):
+        raise ValueError(f"{printable(config)}: not the configuration of a run") from None
+    if changed := differences(earlier, settings):
+        raise ValueError(f"{changed[0]}: expected what the run in {printable(folder)} was started with, to resume it")
+
+
+def read_settings(config: Path) -> Settings:
+    tree = yaml.safe_load(config.read_text("utf-8"))
+    parts = {"data": DataOptions, "optimiser": OptimiserOptions, "trainer": TrainerOptions}
+    return Settings(**{name: parts[name](**value) if name in parts else value for name, value in tree.items()})
+
+
+def check_checkpoint(run: Run) -> None:
+    """Refuse a checkpoint that is damaged or of another network before the engine meets it."""
+    path = run.record.checkpoint
+    try:
+        stored = AtomicCheckpoints().load_checkpoint(path)["state_dict"]
+        stored = {name: tuple(tensor.shape) for name, tensor in stored.items()}
+    except Exception as error:  # a damaged file can make the reader raise anything
+        raise ValueError(f"{printable(path)}: not a whole checkpoint ({type(error).__name__})") from None
+    if stored != {name: tuple(tensor.shape) for name, tensor in run.task.state_dict().items()}:
+        raise ValueError(f"{printable(path)}: a checkpoint of another network")
+
+
+def write_text(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text.encode("utf-8"))

@@ -1,0 +1,85 @@
+"""Trained networks by path or name, how they see shapes, and their probabilities over several cycles."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..attention import Attention
+from ..data.errors import printable
+from ..data.transforms import PRESETS
+from ..weights import Description, WeightsError
+from .loading import View
+
+
+def list_weights() -> list[str]:
+    """The names of the weights that come with the package."""
+    folder = files("sampled_transformer") / "weights_shipped"
+    if not folder.is_dir():
+        return []
+    return sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".safetensors"))
+
+
+def find_weights(name: str) -> Path:
+    """The file that is meant by a path, the folder of a run, or the name of weights that come with the package."""
+    path = Path(name)
+    if path.is_dir():
+        return path / "model.safetensors"
+    if path.is_file():
+        return path
+    if name in list_weights():
+        return Path(str(files("sampled_transformer") / "weights_shipped" / f"{name}.safetensors"))
+    known = ", ".join(list_weights()) or "none yet"
+    raise WeightsError(
+        f"{printable(name)}: neither a file nor the folder of a run; weights that come with the package: {known}"
+    )
+
+
+def view_of(description: Description, path: Path) -> View:
+    """How the network saw shapes in training, as its file says; 1024 points as they are if it does not say."""
+    data = description.notes.get("data", {})
+    normals = bool(description.options.get("normals", True))
+    view = View(data.get("preset", "none"), data.get("points", 1024), normals) if isinstance(data, dict) else None
+    if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
+        raise WeightsError(f"{printable(path)}: its notes on data are not those of a run")
+    return view
+
+
+def pick_device(name: str | None) -> torch.device:
+    """The device of this name, which must be there; a GPU if there is one, if no name is given."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(0, device=name).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(f"device: {name!r} cannot be used here ({str(error).splitlines()[0]})") from None
+
+
+def cyclic_layers(network: nn.Module) -> list[Attention]:
+    """The layers whose result in evaluation depends on a seed."""
+    layers = [module for module in network.modules() if isinstance(module, Attention)]
+    return [layer for layer in layers if hasattr(layer, "seed") and getattr(layer, "sampled", True)]
+
+
+@torch.inference_mode()
+def cycle_probabilities(network: nn.Module, points: Tensor, normals: Tensor | None, samples: int) -> Tensor:
+    """Probabilities (samples, batch, classes) of passes whose layers have the seeds 0 to samples - 1.
+
+    A network without random layers gives the same each time, and is asked once.
+    """
+    layers: list[Any] = cyclic_layers(network)
+    before = [layer.seed for layer in layers]
+    passes = []
+    try:
+        for seed in range(samples if layers else 1):
+            for layer in layers:
+                layer.seed = seed
+            passes.append(network(points, normals).float().softmax(1))
+    finally:
+        for layer, seed in zip(layers, before, strict=True):
+            layer.seed = seed
+    return torch.stack(passes).expand(samples, -1, -1) if not layers else torch.stack(passes)

@@ -1,0 +1,43 @@
+"""A small data set that can be learnt: needles, discs and balls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampled_transformer.data import Pack, write_pack
+
+CLASSES = ("needle", "disc", "ball")
+FLATNESS = np.array([[0.05, 0.05, 1.0], [1.0, 1.0, 0.05], [1.0, 1.0, 1.0]])
+
+
+def _make_pack(each: int, seed: int, points: int = 48, normals: bool = True) -> Pack:
+    generator = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(3), each)
+    directions = generator.normal(size=(len(labels), points, 3))
+    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+    clouds = directions * FLATNESS[labels][:, None]
+    return Pack.from_arrays(
+        clouds,
+        labels=labels,
+        names=[f"{CLASSES[label]}-{number}" for number, label in enumerate(labels)],
+        classes=CLASSES,
+        normals=directions if normals else None,
+    )
+
+
+@pytest.fixture
+def make_pack() -> Callable[..., Pack]:
+    return _make_pack
+
+
+@pytest.fixture
+def pack_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    write_pack(_make_pack(11, 0), folder / "train.npz")
+    write_pack(_make_pack(5, 1), folder / "test.npz")
+    return folder

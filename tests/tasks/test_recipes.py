@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from sampled_transformer import list_attention
+from sampled_transformer.tasks.options import OptimiserOptions
+from sampled_transformer.tasks.recipes import expand, list_recipes, recipe_text
+
+
+def test_one_recipe_for_each_mechanism_and_the_same_for_all():
+    assert list_recipes() == sorted(f"basic-{name}" for name in list_attention())
+    trees = [yaml.safe_load(recipe_text(name)) for name in list_recipes()]
+    for name, tree in zip(list_recipes(), trees, strict=True):
+        assert tree.pop("recipe") == name
+        assert tree.pop("attention") == name.removeprefix("basic-")
+    assert all(tree == trees[0] for tree in trees)
+    assert OptimiserOptions(**trees[0]["optimiser"]) == OptimiserOptions()
+
+
+def test_short_forms_are_written_out(tmp_path):
+    assert expand(["data", "info", "--data", "x"]) == ["data", "info", "--data", "x"]
+    assert expand(["train", "--data", "x", "--data.points=3"]) == ["train", "--data.source", "x", "--data.points=3"]
+    assert expand(["train", "--data=x"]) == ["train", "--data.source=x"]
+    text = recipe_text("basic-knn")
+    for words in (["--recipe", "basic-knn"], ["--recipe=basic-knn"]):
+        assert expand(["train", *words]) == ["train", "--config", text, *words]
+    config = tmp_path / "config.yaml"
+    config.write_text("recipe: basic-knn\nepochs: 3\n")
+    assert expand(["train", "--config", str(config)]) == ["train", "--config", text, "--config", str(config)]
+    words = ["--resume", "--out", str(tmp_path)]
+    assert expand(["train", *words]) == ["train", "--config", str(config), *words]
+
+
+def test_unknown_recipe():
+    with pytest.raises(ValueError, match=r"recipe: expected one of basic-dense, .*did you mean 'basic-sampled'"):
+        expand(["train", "--recipe", "basic-sample"])
