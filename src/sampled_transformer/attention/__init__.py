@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
+from ..registry import look_up
 from .base import Attention, number_layers
 from .dense import DenseAttention
 from .induced import InducedAttention
@@ -46,8 +46,4 @@ def list_attention() -> list[str]:
 
 def create_attention(name: str, dim: int, heads: int = 8, **options: Any) -> Attention:
     """Build a mechanism by name; options are those of its class."""
-    if name not in REGISTRY:
-        close = difflib.get_close_matches(name, REGISTRY, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"attention: expected one of {', '.join(list_attention())}, got {name!r}{hint}")
-    return REGISTRY[name](dim, heads, **options)
+    return look_up("attention", name, REGISTRY)(dim, heads, **options)
