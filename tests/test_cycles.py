@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sampled_transformer import Cycle
-from sampled_transformer.cycles import scramble, segments
+from sampled_transformer.cycles import scramble
+from sampled_transformer.geometry.sets import segments
 
 sizes = st.integers(0, 40)
 seeds = st.integers(0, 2**31 - 1)

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from .attention import create_attention
-from .cycles import Cycle, segments
+from .cycles import Cycle
 from .feed_forward import FeedForward
+from .geometry.sets import segments
 
 
 class TransformerBlock(nn.Module):

@@ -14,7 +14,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from .geometry.sets import pad_sets
+from .geometry.sets import pad_sets, segments
 
 # Points are ordered by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits in an
 # int64 for the number of the set, so that packed sets are shuffled in one sort.
@@ -249,11 +249,6 @@ class Cycle:
         place = torch.where(valid, place, 0).expand(*self.order.shape[:-1], *place.shape[-2:])
         window = self.order.gather(-1, place.flatten(-2)).view_as(place)
         return torch.where(valid, window, -1)
-
-
-def segments(ptr: Tensor, total: int) -> Tensor:
-    """The number of the set to which each packed point belongs, (total,)."""
-    return torch.searchsorted(ptr[1:].contiguous(), torch.arange(total, device=ptr.device), right=True)
 
 
 def real_first(mask: Tensor) -> Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..cycles import Cycle, segments
+from ..cycles import Cycle
 from ..geometry import farthest_points
+from ..geometry.sets import segments
 from .base import Attention, Sets
 from .kernels import group_attention, restore
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from sampled_transformer.geometry.neighbours import find
-from sampled_transformer.geometry.sets import check_pair, check_points, result_dtype, set_numbers
+from sampled_transformer.geometry.sets import check_pair, check_points, result_dtype, segments
 
 
 def chamfer_distance(
@@ -81,5 +81,5 @@ def _mean(distances: Tensor, count: Tensor, ptr: Tensor | None) -> Tensor:
     if ptr is None:
         total = distances.sum(1)
     else:
-        total = distances.new_zeros(len(count)).index_add(0, set_numbers(ptr), distances)
+        total = distances.new_zeros(len(count)).index_add(0, segments(ptr, distances.shape[0]), distances)
     return total / count.clamp(min=1)

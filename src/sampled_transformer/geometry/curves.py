@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from sampled_transformer.geometry.sets import check_points, set_numbers, uncompiled, wide_dtype
+from sampled_transformer.geometry.sets import check_points, segments, uncompiled, wide_dtype
 
 
 @uncompiled
@@ -46,7 +46,7 @@ def space_filling_order(
     code = _interleave(axes if curve == "morton" else _hilbert(axes, bits), bits)
     if ptr is not None:
         order = code.argsort(stable=True)
-        return order[set_numbers(ptr)[order].argsort(stable=True)]
+        return order[segments(ptr, points.shape[0])[order].argsort(stable=True)]
     if mask is None:
         return code.argsort(dim=1, stable=True)
     order = code.masked_fill(~mask, torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
@@ -56,7 +56,7 @@ def space_filling_order(
 def _cells(points: Tensor, bits: int, mask: Tensor | None, ptr: Tensor | None) -> list[Tensor]:
     """The cell of each point in its set's bounding cube: one integer tensor an axis."""
     if ptr is not None:
-        number = set_numbers(ptr).unsqueeze(1).expand_as(points)
+        number = segments(ptr, points.shape[0]).unsqueeze(1).expand_as(points)
         none = points.new_zeros(len(ptr) - 1, points.shape[-1])
         low = none.scatter_reduce(0, number, points, "amin", include_self=False)
         high = none.scatter_reduce(0, number, points, "amax", include_self=False)

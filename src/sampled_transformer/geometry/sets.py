@@ -122,6 +122,6 @@ def pad_sets(points: Tensor, ptr: Tensor, sets: Tensor) -> tuple[Tensor, Tensor]
     return points[torch.where(mask, begin + slot, 0)], mask
 
 
-def set_numbers(ptr: Tensor) -> Tensor:
-    """The set that each row of a packed tensor belongs to, (total,)."""
-    return torch.repeat_interleave(torch.arange(len(ptr) - 1, device=ptr.device), ptr.diff())
+def segments(ptr: Tensor, total: int) -> Tensor:
+    """The number of the set to which each packed point belongs, (total,)."""
+    return torch.searchsorted(ptr[1:].contiguous(), torch.arange(total, device=ptr.device), right=True)
