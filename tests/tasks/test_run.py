@@ -115,10 +115,10 @@ def test_one_seed_fixes_everything(settings, tmp_path):
     assert losses[0] == losses[1] != losses[2]
 
 
-@pytest.mark.parametrize(
-    "step", [1, 5, 7, 10]
-)  # five steps an epoch: in the first, at an end, in the second, at an end
+# Five steps an epoch: in the first, at an end, in the second, at an end.
+@pytest.mark.parametrize("step", [1, 5, 7, 10])
 def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, interrupt, step):
+    before = signal.getsignal(signal.SIGINT)
     train(replace(settings, out=str(tmp_path / "whole")))
     interrupt(step)
     with pytest.raises(KeyboardInterrupt, match=r"stopped in epoch \d of 3; go on with: .* --out .*run --resume"):
@@ -127,7 +127,7 @@ def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, interrupt, 
     assert not interrupted["finished"]
     assert interrupted["epochs"] == step // 5
     load_model(Path(settings.out, "model.safetensors"))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     result = train(settings, resume=True)
     assert result["finished"]
     assert same(weights(settings.out), weights(tmp_path / "whole"))
