@@ -292,8 +292,8 @@ def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
     Seeds count modulo 2^32. For one head the keys of different indices differ: every step of the hash is invertible.
     """
     salt = 0
-    for part in (seed,) if isinstance(seed, int) else seed:
-        salt = scramble((salt + part + 0x9E3779B9) & 0xFFFFFFFF)
+    for part in seed if isinstance(seed, Sequence) else (seed,):
+        salt = scramble((salt + int(part) + 0x9E3779B9) & 0xFFFFFFFF)
     salts = [scramble(scramble((salt + head) & 0xFFFFFFFF)) for head in range(heads)]
     return scramble((index + torch.tensor(salts, device=index.device)[:, None]) & 0xFFFFFFFF)
 
@@ -324,6 +324,9 @@ def _shape(
         raise ValueError(f"heads: expected at least 1, got {heads}")
     if mask is not None and ptr is not None:
         raise ValueError("mask, ptr: expected one of them, got both")
+    for name, sets in (("mask", mask), ("ptr", ptr)):
+        if sets is not None and device is not None and torch.device(device).type != sets.device.type:
+            raise ValueError(f"device: expected that of {name}, {sets.device}, got {device}")
     if mask is not None:
         if mask.dim() != 2 or mask.dtype != torch.bool or (n is not None and n != mask.shape[1]):
             wanted = "n" if n is None else n
