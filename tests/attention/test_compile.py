@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 from test_contract import VARIANTS, build, cloud
@@ -65,6 +67,7 @@ def test_a_layer_used_twice_compiles() -> None:
         torch.testing.assert_close(compiled(x), layer(layer(x)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="it needs a C++ compiler")
 def test_the_default_backend_compiles_training_of_the_sampled_layer() -> None:
     layer = build("sampled").train()
     compiled = torch.compile(layer, dynamic=True)
