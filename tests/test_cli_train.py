@@ -77,7 +77,7 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
     assert end.value.code == 0
     text = capsys.readouterr().out
     tree = yaml.safe_load(text)
-    assert (tree["attention"], tree["epochs"], tree["optimiser"]["rate"]) == ("knn", 1, 0.004)
+    assert (tree["attention"], tree["epochs"], tree["optimiser"]["rate"]) == ("knn", 1, 0.002)
     (tmp_path / "own.yaml").write_text(text)
     assert main(["train", "--config", str(tmp_path / "own.yaml"), "--out", str(tmp_path / "run"), *SMALL]) == 0
     assert load_model(tmp_path / "run" / "model.safetensors")[1].options["attention"] == "knn"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 
-# Both are read when torch loads: idle threads sleep instead of spinning, and large tensors take huge pages.
+# Read when torch loads: idle threads sleep instead of spinning.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+from sampled_transformer.memory import keep_freed_memory
+
+keep_freed_memory()
 
 import io
 import sys
@@ -122,6 +125,7 @@ def train(
     optimiser: OptimiserOptions = OptimiserOptions(),  # noqa: B008
     trainer: TrainerOptions = TrainerOptions(),  # noqa: B008
     recipe: str | None = None,
+    init: str | None = None,
     resume: bool = False,
 ) -> None:
     """Train a network on labelled shapes.
@@ -137,10 +141,11 @@ def train(
         optimiser: how the weights are moved.
         trainer: where it runs.
         recipe: name of a recipe, whose options the line overrides, such as basic-sampled.
+        init: weights to begin with: the folder of a run, a file of weights, or a name that comes with the package.
         resume: go on with the run in --out, whose options then need not be given again.
     """
     run = _training("run")
-    settings = Settings(data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe)
+    settings = Settings(data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init)
     result = run.train(settings, resume)
     if not run.is_first_process():
         return
@@ -222,6 +227,41 @@ def predict(
     return int(any(answer.error is not None for answer in answers))
 
 
+def reproduce(
+    study: str = "",
+    root: str | None = None,
+    results: str = "results",
+    runs: str = "runs",
+    workers: int = 1,
+    page: str | None = None,
+) -> None:
+    """Measure a table of the paper: make the runs that have no result yet. Without a name, list the tables.
+
+    Args:
+        study: name of the table.
+        root: the folder that holds its data set, where it is not part of the package.
+        results: the folder for one JSON file a run.
+        runs: the folder of the runs themselves; those that were interrupted go on.
+        workers: runs made side by side, which share the cores.
+        page: write the tables of all results to this Markdown file.
+    """
+    from pathlib import Path
+
+    from sampled_transformer.report.results import results_page
+    from sampled_transformer.tasks import studies
+
+    if study:
+        for line in studies.reproduce(study, root, Path(results), Path(runs), workers):
+            print(line, flush=True)
+    elif page is None:
+        for name, entry in studies.STUDIES.items():
+            made = sum(studies.result_file(Path(results), name, *run).is_file() for run in entry.runs())
+            print(f"{name}: {entry.title}; {made} of {len(entry.runs())} runs made")
+    if page is not None:
+        Path(page).write_text(results_page(Path(results)), "utf-8")
+        print(f"{page}: written from {results}")
+
+
 def _training(module: str) -> Any:
     """A module that needs the training engine, which is an extra."""
     try:
@@ -249,6 +289,7 @@ COMMANDS: dict[str, Any] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
+    "reproduce": reproduce,
     "demo": demo,
 }
 

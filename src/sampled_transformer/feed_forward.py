@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from .linear import Linear
+
 ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 
 
@@ -19,8 +21,8 @@ class FeedForward(nn.Module):
         hidden = dim if hidden is None else hidden
         if hidden < 1:
             raise ValueError(f"hidden: expected at least 1, got {hidden}")
-        self.expand = nn.Linear(dim, hidden, bias=bias)
-        self.contract = nn.Linear(hidden, dim, bias=bias)
+        self.expand = Linear(dim, hidden, bias=bias)
+        self.contract = Linear(hidden, dim, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.contract(ACTIVATIONS[self.activation](self.expand(x)))

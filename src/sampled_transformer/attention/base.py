@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..cycles import Cycle, check_ptr
 from ..geometry.sets import buckets, pad_sets
+from ..linear import Linear
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ class Attention(nn.Module):
     def _build(self, bias: bool) -> None:
         """Create the parameters: W_Q, W_K, W_V and W_O, the same for all mechanisms that share weights."""
         inner = self.heads * self.head_dim
-        self.query = nn.Linear(self.dim, inner, bias=bias)
-        self.key = nn.Linear(self.dim, inner, bias=bias)
-        self.value = nn.Linear(self.dim, inner, bias=bias)
-        self.output = nn.Linear(inner, self.dim, bias=bias)
+        self.query = Linear(self.dim, inner, bias=bias)
+        self.key = Linear(self.dim, inner, bias=bias)
+        self.value = Linear(self.dim, inner, bias=bias)
+        self.output = Linear(inner, self.dim, bias=bias)
 
     def forward(
         self,

@@ -19,6 +19,7 @@ from .options import OptimiserOptions
 
 ONE_CYCLE_RISE = 0.3  # of the run, from 1/25 of the rate; it ends at 1/250,000, as torch's OneCycleLR does
 ONE_CYCLE_START, ONE_CYCLE_END = 1 / 25, 1 / 250_000
+ONE_CYCLE_MOMENTUM = (0.95, 0.85)  # where the rate is lowest and where it is highest, as in torch's OneCycleLR
 
 
 class Classify(LightningModule):
@@ -53,6 +54,10 @@ class Classify(LightningModule):
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         torch.manual_seed(derive(self.seed, CYCLES, self.global_step, self.global_rank))
+        if self.optimiser.schedule == "one-cycle":
+            value = self.momentum(self.global_step)
+            for group in cast(torch.optim.Optimizer, self.optimizers(use_pl_optimizer=False)).param_groups:
+                group.update({"momentum": value} if "momentum" in group else {"betas": (value, group["betas"][1])})
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         assert batch.labels is not None
@@ -96,7 +101,9 @@ class Classify(LightningModule):
     def configure_optimizers(self) -> Any:
         optimiser = make_optimiser(self.network, self.optimiser)
         total = int(self.trainer.estimated_stepping_batches)
-        factor = schedule(self.optimiser, total, total / (self.trainer.max_epochs or 1))
+        per_epoch = total / (self.trainer.max_epochs or 1)
+        factor = schedule(self.optimiser, total, per_epoch)
+        self.momentum = one_cycle_momentum(self.optimiser, total, per_epoch)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimiser, factor)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
@@ -113,8 +120,7 @@ def make_optimiser(network: nn.Module, options: OptimiserOptions) -> torch.optim
 def schedule(options: OptimiserOptions, total: int, per_epoch: float) -> Callable[[int], float]:
     """The factor of the learning rate at each of `total` steps; it has no state, so a run may go on longer."""
     one_cycle = options.schedule == "one-cycle"
-    rise = (ONE_CYCLE_RISE * total if one_cycle else 0) if options.warmup is None else options.warmup * per_epoch
-    rise = min(rise, total - 1)
+    rise = _rise(options, total, per_epoch)
 
     def factor(step: int) -> float:
         if step < rise:
@@ -130,6 +136,24 @@ def schedule(options: OptimiserOptions, total: int, per_epoch: float) -> Callabl
         return 1.0
 
     return factor
+
+
+def one_cycle_momentum(options: OptimiserOptions, total: int, per_epoch: float) -> Callable[[int], float]:
+    """Momentum, or Adam's first beta, at each step of "one-cycle": low while the rate is high."""
+    rise = _rise(options, total, per_epoch)
+
+    def momentum(step: int) -> float:
+        if step < rise:
+            return _cosine(*ONE_CYCLE_MOMENTUM, step / rise)
+        return _cosine(*reversed(ONE_CYCLE_MOMENTUM), min(1.0, (step - rise) / max(1, total - 1 - rise)))
+
+    return momentum
+
+
+def _rise(options: OptimiserOptions, total: int, per_epoch: float) -> float:
+    """Steps of rising rate."""
+    usual = ONE_CYCLE_RISE * total if options.schedule == "one-cycle" else 0
+    return min(usual if options.warmup is None else options.warmup * per_epoch, total - 1)
 
 
 def _cosine(begin: float, end: float, share: float) -> float:

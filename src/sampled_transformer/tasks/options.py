@@ -58,7 +58,7 @@ class OptimiserOptions:
     """
 
     name: Literal["adamw", "adam", "sgd"] = "adamw"
-    rate: float = 4e-3
+    rate: float = 2e-3
     weight_decay: float = 0.05
     schedule: Literal["one-cycle", "cosine", "step", "constant"] = "one-cycle"
     warmup: float | None = None
@@ -113,6 +113,7 @@ class Settings:
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
     trainer: TrainerOptions = field(default_factory=TrainerOptions)
     recipe: str | None = None
+    init: str | None = None
 
     def __post_init__(self) -> None:
         if not self.out:

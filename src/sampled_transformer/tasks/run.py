@@ -28,8 +28,10 @@ from ..models import create_model
 from ..weights import Description, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
+from .initial import Loaded, load_initial
 from .loading import Batches, Splits, load_splits
 from .options import DataOptions, OptimiserOptions, Settings, TrainerOptions, differences
+from .trained import find_weights
 
 BEST_ON_TEST = "best epoch (chosen on test, not the headline)"
 BEST_ON_VALIDATION = "best epoch (chosen on validation)"
@@ -79,6 +81,7 @@ class Run:
     task: Classify
     record: Record
     trainer: Trainer
+    loaded: Loaded | None = None
 
     @classmethod
     def prepare(cls, settings: Settings) -> Run:
@@ -91,10 +94,13 @@ class Run:
         }
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
+        loaded = None
+        if settings.init is not None:
+            loaded = load_initial(network, settings.model, splits.train.classes, find_weights(settings.init))
         task = Classify(network, options["classes"], settings.optimiser, settings.seed, split_names(splits))
         folder = Path(settings.out)
         record = Record(folder, lambda name, row: save_model(network, folder / name, run.describe(row)))
-        run = cls(settings, splits, options, task, record, build_trainer(settings, record))
+        run = cls(settings, splits, options, task, record, build_trainer(settings, record), loaded)
         return run
 
     def describe(self, row: Row) -> Description:
@@ -105,6 +111,7 @@ class Run:
                 **asdict(self.splits.view),
             },
             "recipe": self.settings.recipe,
+            "init": self.settings.init,
             "seed": self.settings.seed,
             "epochs": self.settings.epochs,
             "figures": row,
@@ -177,6 +184,8 @@ def train(settings: Settings, resume: bool = False) -> dict[str, Any]:
     going_on = resume and run.record.checkpoint.is_file()
     if going_on:
         check_checkpoint(run)
+    elif run.loaded is not None and is_first_process():
+        print(run.loaded, flush=True)
     if is_first_process():
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False, allow_unicode=True))

@@ -1,0 +1,1 @@
+"""Figures and pages: what was measured, and what a network sees."""
