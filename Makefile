@@ -1,9 +1,8 @@
 # The two commands of the README are `make demo` and `make test`; both set up .venv when it is missing.
 PYTHON ?= python3
 BIN := .venv/bin
-# Two spinning OpenMP threads on two cores can be 60x slower than one; huge pages halve the cost of fresh tensors.
+# Two spinning OpenMP threads on two cores can be 60x slower than one.
 export OMP_WAIT_POLICY ?= passive
-export THP_MEM_ALLOC_ENABLE ?= 1
 
 .PHONY: demo test test-slow lint bench docs clean
 

@@ -39,7 +39,8 @@ def test_only_rows_with_a_gradient_are_computed() -> None:
     grad = torch.zeros(1000, 4)
     grad[[3, 500], [1, 2]] = torch.tensor([1e-45, float("nan")])  # neither the smallest number nor NaN is nothing
     rows = rows_with_gradient(grad)
-    assert rows is not None and rows.tolist() == [3, 500]
+    assert rows is not None
+    assert rows.tolist() == [3, 500]
     assert rows_with_gradient(torch.ones(1000, 4)) is None
     mostly = torch.ones(1000, 4)
     mostly[::15] = 0  # all that the probe sees, which is not what the rest is like
@@ -51,7 +52,9 @@ def test_a_frozen_weight_or_input_gets_no_gradient() -> None:
     layer.weight.requires_grad_(False)
     x = torch.randn(100, 5, dtype=torch.float64)
     layer(x).amax(0).sum().backward()
-    assert layer.weight.grad is None and layer.bias.grad is not None and x.grad is None
+    assert layer.bias.grad is not None
+    assert layer.weight.grad is None
+    assert x.grad is None
 
 
 def test_second_derivatives() -> None:
@@ -78,5 +81,6 @@ def test_transforms_precision_and_compilation_take_torch_s_own() -> None:
         out = layer.float()(x.float())
     assert out.dtype == torch.bfloat16
     out.float().amax(0).sum().backward()
-    assert layer.weight.grad is not None and layer.weight.grad.dtype == torch.float32
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.dtype == torch.float32
     assert "_SparseRows" not in str(torch.export.export(layer, (x.float(),)).graph)

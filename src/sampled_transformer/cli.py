@@ -7,10 +7,6 @@ import os
 # Read when torch loads: idle threads sleep instead of spinning.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from sampled_transformer.memory import keep_freed_memory
-
-keep_freed_memory()
-
 import io
 import sys
 import warnings
@@ -20,6 +16,7 @@ from typing import Any, Literal
 from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
 from sampled_transformer import __version__
+from sampled_transformer.memory import keep_freed_memory
 from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
 from sampled_transformer.tasks.recipes import expand
 
@@ -308,6 +305,7 @@ class _Parser(ArgumentParser):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. What can be expected to go wrong ends in one line and an exit code, never in a traceback."""
+    keep_freed_memory()
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of classes may not fit the terminal's encoding
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

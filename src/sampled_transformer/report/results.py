@@ -20,8 +20,8 @@ HEAD = """# Results
 Everything on this page was measured with the commands it names; `sampled-transformer reproduce --page docs/results.md`
 writes it from the files under `results/`, and a test keeps the two together.
 
-- The headline is the accuracy on the official test split after the **last** epoch, in one pass. The best epoch is chosen
-  on the test split, as much of the literature does, and stands apart for comparison only.
+- The headline is the accuracy on the official test split after the **last** epoch, in one pass. The best epoch is
+  chosen on the test split, as much of the literature does, and stands apart for comparison only.
 - mean ± standard deviation over seeds; a single seed has no deviation.
 - The deviation between seeds does not hold what the finite test split adds: for an accuracy p on N shapes it is
   sqrt(p (1 - p) / N), the column "split".
@@ -140,8 +140,8 @@ def comparison(study: Study, ours: Row, others: list[Row]) -> Iterable[str]:
         yield f"| {other.name} | {difference:+.2f} ± {noise:.2f} | {paper} | {verdict(difference, noise, claimed)} |"
     yield ""
     yield (
-        "The deviation is that of the difference of two means over seeds, where a row with one seed borrows the other's;"
-        " an order is called undecided within twice of it."
+        "The deviation is that of the difference of two means over seeds, where a row with one seed borrows the "
+        "other's; an order is called undecided within twice of it."
     )
 
 

@@ -141,11 +141,12 @@ def schedule(options: OptimiserOptions, total: int, per_epoch: float) -> Callabl
 def one_cycle_momentum(options: OptimiserOptions, total: int, per_epoch: float) -> Callable[[int], float]:
     """Momentum, or Adam's first beta, at each step of "one-cycle": low while the rate is high."""
     rise = _rise(options, total, per_epoch)
+    high, low = ONE_CYCLE_MOMENTUM
 
     def momentum(step: int) -> float:
         if step < rise:
-            return _cosine(*ONE_CYCLE_MOMENTUM, step / rise)
-        return _cosine(*reversed(ONE_CYCLE_MOMENTUM), min(1.0, (step - rise) / max(1, total - 1 - rise)))
+            return _cosine(high, low, step / rise)
+        return _cosine(low, high, min(1.0, (step - rise) / max(1, total - 1 - rise)))
 
     return momentum
 
