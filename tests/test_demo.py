@@ -1,18 +1,28 @@
+"""The demo on few points and one epoch; every line of it is that of the real one."""
+
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import pytest
 
-from sampled_transformer import demo
+from sampled_transformer.cli import main
 
 
-def test_shows_the_cycle_and_the_layer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "SIZES", (64,))
-    demo.main()
+def test_trains_answers_reports_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "demo"
+    arguments = ["demo", "--out", str(out), "--epochs", "1", "--points", "16"]
+    assert main(arguments) == 0
     shown = capsys.readouterr().out
-    rows = [
-        line.split() for line in shown.splitlines() if line.startswith("  ") and set(line.split()) == {"o", "#", "."}
-    ]
+    rows = [line.split() for line in shown.splitlines() if set(line.split()) == {"o", "#", "."}]
     assert len(rows) == 8
     assert all(row.count("o") == row.count("#") == 1 for row in rows)
-    assert "evaluation, two calls:  differ by 0.000" in shown
-    assert "permuted together: differ by 0.000" in shown
+    assert len(re.findall(r"^epoch 1/1: ", shown, re.M)) == 3
+    assert re.search(r"^  sampled  [\d.]+ % one pass, [\d.]+ % averaged over 8 cycles$", shown, re.M)
+    assert len(re.findall(r"^  part \S+ +[\w ]+ \(\d+ % \+- \d+\) +(right|wrong: .+)$", shown, re.M)) == 6
+    assert str(out / "report.html") in shown
+    assert (out / "report.html").stat().st_size > 1_000_000  # with plotly inside
+
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.count("trained before") == 3

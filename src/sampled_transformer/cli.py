@@ -11,11 +11,14 @@ import io
 import sys
 import warnings
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
 from sampled_transformer import __version__
+from sampled_transformer.commands import tables
 from sampled_transformer.memory import keep_freed_memory
 from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
 from sampled_transformer.tasks.recipes import expand
@@ -149,7 +152,13 @@ def train(
     for name, row in result["figures"].items():
         overall, mean = row["test_accuracy"], row["test_mean_class_accuracy"]
         print(f"{name}, {row['epoch']:.0f}: test accuracy {100 * overall:.2f} %, mean over classes {100 * mean:.2f} %")
-    print(f"{out}: {result['seconds']:.0f} s; model.safetensors, metrics.csv, result.json")
+    written = "model.safetensors, metrics.csv, result.json"
+    if find_spec("plotly") is not None:
+        from sampled_transformer.report.run_page import write_report
+
+        write_report(Path(out, "report.html"), {attention: Path(out)}, Path(out).name)
+        written += ", report.html"
+    print(f"{out}: {result['seconds']:.0f} s; {written}")
 
 
 def evaluate(
@@ -224,41 +233,6 @@ def predict(
     return int(any(answer.error is not None for answer in answers))
 
 
-def reproduce(
-    study: str = "",
-    root: str | None = None,
-    results: str = "results",
-    runs: str = "runs",
-    workers: int = 1,
-    page: str | None = None,
-) -> None:
-    """Measure a table of the paper: make the runs that have no result yet. Without a name, list the tables.
-
-    Args:
-        study: name of the table.
-        root: the folder that holds its data set, where it is not part of the package.
-        results: the folder for one JSON file a run.
-        runs: the folder of the runs themselves; those that were interrupted go on.
-        workers: runs made side by side, which share the cores.
-        page: write the tables of all results to this Markdown file.
-    """
-    from pathlib import Path
-
-    from sampled_transformer.report.results import results_page
-    from sampled_transformer.tasks import studies
-
-    if study:
-        for line in studies.reproduce(study, root, Path(results), Path(runs), workers):
-            print(line, flush=True)
-    elif page is None:
-        for name, entry in studies.STUDIES.items():
-            made = sum(studies.result_file(Path(results), name, *run).is_file() for run in entry.runs())
-            print(f"{name}: {entry.title}; {made} of {len(entry.runs())} runs made")
-    if page is not None:
-        Path(page).write_text(results_page(Path(results)), "utf-8")
-        print(f"{page}: written from {results}")
-
-
 def _training(module: str) -> Any:
     """A module that needs the training engine, which is an extra."""
     try:
@@ -269,11 +243,33 @@ def _training(module: str) -> Any:
         raise ValueError(f'{error.name} is not installed: pip install "sampled-transformer[train]"') from None
 
 
-def demo() -> None:
-    """Show the layer: a cycle, its pattern, one layer on an embedded shape, and its cost beside dense attention."""
+def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
+    """Train three small networks on the parts that come with the package, in about five minutes, and write a report.
+
+    Args:
+        out: the folder for the runs and report.html; a demo that was stopped goes on in it.
+        epochs: of each network.
+        points: of each part.
+    """
+    _training("run")
     from sampled_transformer.demo import main
 
-    main()
+    main(Path(out), epochs, points)
+
+
+def report(runs: list[str], out: str | None = None) -> None:
+    """Write a page with the curves, the confusion matrix and the wrong answers of finished runs.
+
+    Args:
+        runs: folders of runs; the first is looked at closely.
+        out: the file to write; report.html in the first folder if not given.
+    """
+    from sampled_transformer.report.run_page import write_report
+
+    folders = {name: Path(name) for name in runs}
+    page = Path(runs[0], "report.html") if out is None else Path(out)
+    write_report(page, folders, " and ".join(folder.name for folder in folders.values()))
+    print(f"{page}: written")
 
 
 COMMANDS: dict[str, Any] = {
@@ -286,7 +282,13 @@ COMMANDS: dict[str, Any] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
-    "reproduce": reproduce,
+    "report": report,
+    "tables": {
+        "_help": "Measure the paper's tables.",
+        "list": tables.tables_list,
+        "make": tables.tables_make,
+        "page": tables.tables_page,
+    },
     "demo": demo,
 }
 
@@ -298,7 +300,7 @@ class _Parser(ArgumentParser):
         if kwargs.get("type") is bool:
             del kwargs["type"]
             kwargs["action"] = ActionYesNo(no_prefix="no-")
-        if args == ("files",):
+        if args in (("files",), ("runs",)):
             kwargs = {"type": str, "nargs": "+", "help": kwargs.get("help")}
         return super().add_argument(*args, **kwargs)
 

@@ -1,76 +1,96 @@
-"""What the layer does, shown on a set small enough to print and on one of the shapes that come with the package."""
+"""A tour in about five minutes: three networks trained on the parts that come with the package, and what they say."""
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
+from typing import Any
 
 import torch
+import yaml  # type: ignore[import-untyped]
 
-from .attention import create_attention
 from .cycles import Cycle
 from .data import load_data
+from .report.run_page import graph_objects, write_report
+from .tasks.evaluation import evaluate
+from .tasks.options import DataOptions, OptimiserOptions, Settings
+from .tasks.recipes import recipe_text
+from .tasks.run import train
+from .tasks.trained import cycle_probabilities, view_of
+from .weights import load_model
 
-SIZES = (512, 2048, 4096)
+MECHANISMS = ("sampled", "none", "dense")
+SHOWN = 6  # parts that are named
 
 
-def main() -> None:
-    torch.manual_seed(0)
+def main(out: Path, epochs: int, points: int) -> None:
+    graph_objects()  # a missing extra is better said now than in five minutes
+    begin = time.perf_counter()
     show_cycle()
-    show_layer()
-    show_cost()
+    print(f"\nThree networks on 1,656 real parts of 18 kinds, {points} points each, epochs: {epochs}, one recipe:")
+    runs = {name: out / name for name in MECHANISMS}
+    for name, folder in runs.items():
+        train_one(name, folder, epochs, points)
+    show_accuracy(runs)
+    show_answers(runs["sampled"])
+    page = out / "report.html"
+    write_report(page, runs, "Bricks: sampled attention beside none and dense")
+    print(f"\nThe report with curves, confusion matrix and the parts it got wrong: {page}")
+    print(f"{time.perf_counter() - begin:.0f} seconds in all. Your own shapes: sampled-transformer train --help")
 
 
 def show_cycle() -> None:
+    torch.manual_seed(0)
     cycle = Cycle.sample(8)
     print("A random cycle through 8 points:")
     print("  " + " -> ".join(map(str, [*cycle.order[0].tolist(), int(cycle.order[0, 0])])))
-    print("\nWho attends to whom (o itself, # its successor): two keys in every row instead of eight.")
+    print("Who attends to whom (o itself, # its successor), two keys a row instead of eight:")
     for row, successor in enumerate(cycle.successor[0].tolist()):
         print("  " + " ".join("o" if column == row else "#" if column == successor else "." for column in range(8)))
-    print("\nThe subsets of Eq. 3 with n_s = 4, each sharing one point with the next:")
-    print("  " + "  ".join(str([k for k in window if k >= 0]) for window in cycle.subsets(4)[0].tolist()))
 
 
-@torch.no_grad()
-def show_layer() -> None:
+def train_one(name: str, folder: Path, epochs: int, points: int) -> None:
+    """Train, go on with what an interrupted demo left, or do nothing where it had finished."""
+    print(f"\n{name} attention" if name != "none" else "\nno attention", flush=True)
+    settings = demo_settings(name, folder, epochs, points)
+    done = folder / "result.json"
+    if done.is_file() and json.loads(done.read_text("utf-8"))["epochs"] >= epochs:
+        print(f"trained before, in {folder}")
+        return
+    train(settings, resume=(folder / "config.yaml").is_file())
+
+
+def demo_settings(name: str, folder: Path, epochs: int, points: int) -> Settings:
+    recipe: dict[str, Any] = yaml.safe_load(recipe_text(f"basic-{name}"))
+    optimiser, data = OptimiserOptions(**recipe.pop("optimiser")), recipe.pop("data")
+    recipe.update(epochs=epochs, out=str(folder), optimiser=optimiser)
+    return Settings(data=DataOptions("bricks", points=points, **data), **recipe)
+
+
+def show_accuracy(runs: dict[str, Path]) -> None:
+    print("\nAccuracy on the 408 held-out parts after the last epoch:")
+    for name, folder in runs.items():
+        result = evaluate(folder / "model.safetensors", samples=8)
+        figures = ", ".join(f"{100 * row['accuracy']:.1f} % {kind}" for kind, row in result["figures"].items())
+        print(f"  {name:8} {figures}")
+
+
+def show_answers(folder: Path) -> None:
+    """What the network says of a few held-out parts, whose names are those of the LDraw library."""
+    network, description = load_model(folder / "model.safetensors")
+    view = view_of(description, folder)
     pack = load_data("bricks", "test")
-    shape = pack.batch(torch.tensor([0]))
-    features = torch.randn(3, 64)
-    x = shape.points @ features
-    layer = create_attention("sampled", dim=64, heads=8)
     assert pack.names is not None
-    assert shape.labels is not None
-    part = f"{pack.names[0]} ({pack.classes[int(shape.labels[0])]}, {x.shape[1]} points)"
-    print(f"\nOne layer of 8 heads on part {part}:")
-    layer.train()
-    print(f"  training, two calls:    differ by {spread(layer(x), layer(x)):.3f}: a fresh cycle each time")
-    layer.eval()
-    print(f"  evaluation, two calls:  differ by {spread(layer(x), layer(x)):.3f}: the cycle follows from size and seed")
-    turned = torch.randperm(x.shape[1])
-    cycle = Cycle.sample(x.shape[1])
-    moved = spread(layer(x[:, turned], cycle=cycle.permute(turned)), layer(x, cycle=cycle)[:, turned])
-    print(f"  points and cycle permuted together: differ by {moved:.3f}: only the choice of the cycle is random")
-
-
-def show_cost() -> None:
-    print("\nForward and backward of the layer alone, milliseconds on this machine:")
-    print(f"  {'points':>8} {'dense':>9} {'sampled':>9}")
-    for n in SIZES:
-        x = torch.randn(1, n, 64, requires_grad=True)
-        dense, sampled = (measure(create_attention(name, dim=64, heads=8), x) for name in ("dense", "sampled"))
-        print(f"  {n:>8} {1e3 * dense:>9.1f} {1e3 * sampled:>9.1f}   {dense / sampled:.0f}x")
-
-
-def spread(one: torch.Tensor, two: torch.Tensor) -> float:
-    """The distance of two outputs, relative to their size."""
-    return float((one - two).norm() / one.norm())
-
-
-def measure(layer: torch.nn.Module, x: torch.Tensor) -> float:
-    """Seconds for one forward and backward pass, the best of three."""
-    best = float("inf")
-    for _ in range(3):
-        begin = time.perf_counter()
-        layer(x).sum().backward()
-        best = min(best, time.perf_counter() - begin)
-    return best
+    assert pack.labels is not None
+    some = torch.linspace(0, len(pack) - 1, SHOWN).long().numpy()
+    batch = pack.batch(some)
+    probabilities = cycle_probabilities(network, *view.transforms()[1](batch.points, batch.normals), samples=8)
+    mean, spread = probabilities.mean(0), probabilities.std(0, correction=0)
+    print("\nA few of them, averaged over 8 cycles:")
+    for row, number in enumerate(some.tolist()):
+        answer = int(mean[row].argmax())
+        truth = pack.classes[pack.labels[number]]
+        said = f"{pack.classes[answer]} ({100 * mean[row, answer]:.0f} % +- {100 * spread[row, answer]:.0f})"
+        right = "right" if answer == pack.labels[number] else f"wrong: {truth}"
+        print(f"  part {pack.names[number]:12} {said:28} {right}")

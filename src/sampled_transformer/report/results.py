@@ -17,7 +17,7 @@ OURS = "basic-sampled"
 
 HEAD = """# Results
 
-Everything on this page was measured with the commands it names; `sampled-transformer reproduce --page docs/results.md`
+Everything on this page was measured with the commands it names; `sampled-transformer tables page`
 writes it from the files under `results/`, and a test keeps the two together.
 
 - The headline is the accuracy on the official test split after the **last** epoch, in one pass. The best epoch is
@@ -89,7 +89,7 @@ def study_section(name: str, study: Study, rows: list[Row]) -> str:
     threads = sorted({run["machine"]["threads"] for row in rows for run in row.runs})
     lines += [
         "",
-        f"Command: `sampled-transformer reproduce {name}{' --root ROOT' if study.needs_root else ''}`; "
+        f"Command: `sampled-transformer tables make {name}{' --root ROOT' if study.needs_root else ''}`; "
         "one run of it, for example:",
         "",
         f"    {rows[-1].runs[0]['command']}",

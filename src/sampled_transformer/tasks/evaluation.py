@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +40,7 @@ def evaluate(
         if value < least:
             raise ValueError(f"{name}: expected at least {least}, got {value}")
     place = pick_device(device)
-    network, description = load_model(weights, place)
-    view = view_of(description, weights)
-    if source is None:
-        source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
-    if source is None:
-        raise ValueError(f"data: expected --data, as {printable(weights)} does not say what it was trained on")
-    pack = with_classes(load_split(source, root, "test", view.points), description.classes, printable(source))
-    check_normals(pack, view, printable(source))
-    if pack.counts().min() < view.points:
-        raise DataError(f"{printable(source)}: expected {view.points} points a shape, found {pack.counts().min()}")
+    network, view, pack, source = test_of(weights, source, root, place)
     assert pack.labels is not None
     passes = _passes(network, pack, view, samples, votes, batch, place)
     labels = torch.from_numpy(pack.labels)
@@ -70,6 +61,61 @@ def evaluate(
         ],
         "confusion": one.tolist(),
     }
+
+
+def test_of(
+    weights: Path, source: str | None, root: str | None, device: torch.device
+) -> tuple[nn.Module, View, Pack, str]:
+    """A trained network, how it sees shapes, and the test split of `source` or of what it was trained on."""
+    network, description = load_model(weights, device)
+    view = view_of(description, weights)
+    if source is None:
+        source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
+    if source is None:
+        raise ValueError(f"data: expected --data, as {printable(weights)} does not say what it was trained on")
+    pack = with_classes(load_split(source, root, "test", view.points), description.classes, printable(source))
+    check_normals(pack, view, printable(source))
+    if pack.counts().min() < view.points:
+        raise DataError(f"{printable(source)}: expected {view.points} points a shape, found {pack.counts().min()}")
+    return network, view, pack, source
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A test shape that was taken for something else."""
+
+    name: str
+    truth: str
+    answer: str
+    probability: float  # of the answer
+    points: np.ndarray  # (n, 3), as they are stored
+    normals: np.ndarray | None
+
+
+def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[list[Mistake], int]:
+    """The wrong answers in one pass over the test split, the surest first, and how many there are in all."""
+    place = pick_device(device)
+    network, view, pack, _ = test_of(weights, None, None, place)
+    assert pack.labels is not None
+    probabilities = _passes(network, pack, view, 1, 0, 64, place)[ONE_PASS]
+    sureness, answers = probabilities.max(1)
+    wrong = torch.nonzero(answers != torch.from_numpy(pack.labels)).squeeze(1)
+    wrong = wrong[sureness[wrong].argsort(descending=True, stable=True)]
+    shown = wrong[:most].numpy()
+    shapes = pack.batch(shown)
+    normals = None if shapes.normals is None else shapes.normals.numpy()
+    found = [
+        Mistake(
+            pack.names[i] if pack.names is not None else f"number {i}",
+            pack.classes[pack.labels[i]],
+            pack.classes[answers[i]],
+            float(sureness[i]),
+            shapes.points[number].numpy(),
+            None if normals is None else normals[number],
+        )
+        for number, i in enumerate(shown.tolist())
+    ]
+    return found, len(wrong)
 
 
 def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack:

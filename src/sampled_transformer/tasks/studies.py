@@ -73,7 +73,7 @@ def reproduce(
     A run that was interrupted goes on where it stopped, by the same command.
     """
     if name not in STUDIES:
-        raise ValueError(f"study: expected one of {', '.join(STUDIES)}, got {name!r}")
+        raise ValueError(f"table: expected one of {', '.join(STUDIES)}, got {name!r}")
     study = STUDIES[name]
     if study.needs_root and root is None:
         raise ValueError(f"root: expected the folder that holds the data set of {name}")

@@ -1,0 +1,1 @@
+"""Commands of the program, a family a file; nothing here loads torch before a command runs."""

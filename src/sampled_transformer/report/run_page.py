@@ -1,0 +1,206 @@
+"""report.html of one run or several: a page in one file, which opens anywhere, offline too."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..data.atomic import atomic_write
+from ..data.errors import printable
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from ..tasks.evaluation import Mistake
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+h1, h2 { font-weight: 600 } h2 { margin-top: 2.5rem }
+table { border-collapse: collapse } th, td { padding: .3rem .9rem .3rem 0; text-align: left }
+td.number, th.number { text-align: right } tbody tr { border-top: 1px solid #ddd }
+code { background: #f3f3f3; padding: .1rem .3rem; border-radius: 3px; overflow-wrap: anywhere }
+.parts { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: 1rem }
+.parts figure { margin: 0; border: 1px solid #ddd; border-radius: 6px; padding: .5rem }
+.parts figcaption { font-size: .85rem; line-height: 1.35; overflow-wrap: anywhere }
+.note { color: #666; font-size: .9rem }
+"""
+COLOURS = ("#2a6fb0", "#c8553d", "#4d9a5b", "#8a5fb0", "#b08d2a", "#5aa5b8", "#777777")
+SIDE = 160  # of the picture of a shape, in pixels
+
+
+def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
+    """Write the page of finished runs; the first of them is looked at closely.
+
+    Args:
+        path: the file to write.
+        runs: name -> folder.
+        title: of the page.
+    """
+    page = report(runs, title)
+    with atomic_write(path) as file:
+        file.write(page.encode("utf-8"))
+
+
+def report(runs: Mapping[str, Path], title: str) -> str:
+    from ..tasks.evaluation import mistakes
+
+    results = {name: _result(folder) for name, folder in runs.items()}
+    metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
+    first, folder = next(iter(runs.items()))
+    wrong, count = mistakes(folder / "model.safetensors")
+    shapes = sum(map(sum, results[first]["confusion"]))
+    whose = f" ({escape(first)})" if len(runs) > 1 else ""
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        figures_table(results),
+        "<h2>Training</h2>",
+        as_html(curves(metrics, "train_loss", "training loss"), script=True),
+        as_html(curves(metrics, "test_accuracy", "test accuracy", percent=True)),
+        f"<h2>Confusion matrix{whose}</h2>",
+        '<p class="note">Each row is a true class and adds up to 100 %; the diagonal is right.</p>',
+        as_html(confusion(results[first]["confusion"], results[first]["classes"])),
+        f"<h2>Wrong answers{whose}</h2>",
+        f"<p>{count} of {shapes} test shapes, the surest mistakes first.</p>",
+        f'<div class="parts">{"".join(map(figure, wrong))}</div>',
+        "<h2>How it was made</h2>",
+        *(f"<p>{escape(name)}: <code>{escape(result['command'])}</code></p>" for name, result in results.items()),
+    ]
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+
+
+def _result(folder: Path) -> dict[str, Any]:
+    try:
+        result = json.loads((folder / "result.json").read_text("utf-8"))
+        if result["figures"]["last epoch"] is not None and (folder / "metrics.csv").is_file():
+            return result
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(f"{printable(folder)}: expected the folder of a run with at least one whole epoch")
+
+
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+
+
+def figures_table(results: Mapping[str, dict[str, Any]]) -> str:
+    """The headline of every run, the last epoch."""
+    rows = []
+    for name, result in results.items():
+        last = result["figures"]["last epoch"]
+        cells = [
+            f"{100 * last['test_accuracy']:.2f} %",
+            f"{100 * last['test_mean_class_accuracy']:.2f} %",
+            f"{last['epoch']:.0f}",
+            f"{result['parameters']:,}",
+            f"{result['seconds']:.0f} s",
+        ]
+        cells = [f'<td class="number">{cell}</td>' for cell in cells]
+        rows.append(f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>")
+    names = ("test accuracy", "mean over classes", "epochs", "parameters", "time")
+    head = "".join(f'<th class="number">{name}</th>' for name in names)
+    some = next(iter(results.values()))
+    note = f"Data: {escape(str(some['data']))}, {some['points']} points a shape. Figures are those of the last epoch."
+    table = f"<table><thead><tr><th>run</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'{table}<p class="note">{note}</p>'
+
+
+def curves(metrics: Mapping[str, Sequence[Mapping[str, float]]], key: str, title: str, percent: bool = False) -> Any:
+    """One line for each run over the epochs."""
+    plotly = graph_objects()
+    page = plotly.Figure()
+    for (name, rows), colour in zip(metrics.items(), COLOURS * len(metrics), strict=False):
+        page.add_scatter(
+            x=[row["epoch"] for row in rows],
+            y=[row[key] for row in rows],
+            name=name,
+            mode="lines+markers",
+            line={"color": colour},
+        )
+    page.update_layout(title=title, xaxis_title="epoch", height=360, template="plotly_white", showlegend=True)
+    page.update_layout(margin={"l": 60, "r": 20, "t": 50, "b": 45}, xaxis={"dtick": max(1, _longest(metrics) // 10)})
+    if percent:
+        page.update_yaxes(tickformat=".0%")
+    return page
+
+
+def _longest(metrics: Mapping[str, Sequence[Any]]) -> int:
+    return max(map(len, metrics.values()))
+
+
+def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
+    """Shares of each true class, with the counts on touch."""
+    counts = np.array(matrix)
+    shares = counts / counts.sum(1, keepdims=True).clip(1)
+    page = graph_objects().Figure()
+    page.add_heatmap(
+        z=shares,
+        x=list(classes),
+        y=list(classes),
+        customdata=counts,
+        colorscale="Blues",
+        zmin=0,
+        zmax=1,
+        hovertemplate="%{y} taken for %{x}: %{customdata} shapes, %{z:.0%}<extra></extra>",
+    )
+    side = 260 + 22 * len(classes)
+    page.update_layout(height=side, width=side + 120, template="plotly_white", margin={"t": 20, "r": 20})
+    page.update_xaxes(title="answer", tickangle=45, dtick=1)
+    page.update_yaxes(title="truth", autorange="reversed", dtick=1)
+    return page
+
+
+def figure(mistake: Mistake) -> str:
+    """A picture of a shape with what it is and what it was taken for."""
+    caption = (
+        f"<b>{escape(mistake.truth)}</b> taken for <b>{escape(mistake.answer)}</b> "
+        f"({100 * mistake.probability:.0f} %)<br><span class='note'>{escape(mistake.name)}</span>"
+    )
+    return f"<figure>{drawing(mistake.points, mistake.normals)}<figcaption>{caption}</figcaption></figure>"
+
+
+def drawing(points: np.ndarray, normals: np.ndarray | None = None) -> str:
+    """Points seen from the front, the right and above; z is up.
+
+    With normals, those that face away are left out and the others shaded by them, which makes a surface of the points;
+    without, near points are dark.
+    """
+    turn, tilt = np.radians(35), np.radians(25)
+    right = np.array([np.cos(turn), -np.sin(turn), 0])
+    away = np.array([np.sin(turn) * np.cos(tilt), np.cos(turn) * np.cos(tilt), -np.sin(tilt)])
+    up = np.cross(right, away)
+    flat, depth = points @ np.stack([right, -up], 1), points @ away
+    low, high = flat.min(0), flat.max(0)
+    scale = 0.92 * SIDE / max(float((high - low).max()), 1e-9)
+    flat = (flat - (low + high) / 2) * scale + SIDE / 2
+    light = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-9)
+    order = np.argsort(-depth)
+    if normals is not None:
+        light = (normals @ (up + right / 2 - away) / 1.5).clip(0, 1)
+        order = order[(normals @ away <= 0.1)[order]]
+    dots = [
+        f'<circle cx="{flat[i, 0]:.1f}" cy="{flat[i, 1]:.1f}" r="2" fill="hsl(210 45% {28 + 52 * light[i]:.0f}%)"/>'
+        for i in order
+    ]
+    return f'<svg viewBox="0 0 {SIDE} {SIDE}" role="img">{"".join(dots)}</svg>'
+
+
+def graph_objects() -> Any:
+    """plotly, which is an extra."""
+    try:
+        import plotly.graph_objects as go
+    except ModuleNotFoundError:
+        raise ValueError('plotly is not installed: pip install "sampled-transformer[report]"') from None
+    return go
+
+
+def as_html(page: go.Figure, script: bool = False) -> str:
+    """A figure for the body of the page; the first one brings plotly's script along, so that no network is needed."""
+    return page.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})

@@ -1,0 +1,64 @@
+"""docs/results.md holds what is under results/, and its arithmetic is right."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+from sampled_transformer.report.results import Row, difference_deviation, results_page, verdict
+from sampled_transformer.tasks.studies import STUDIES, result_file
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(accuracy: float, shapes: int = 100) -> dict:
+    right = round(accuracy * shapes)
+    row = {"test_accuracy": accuracy, "test_mean_class_accuracy": accuracy - 0.1, "epoch": 20.0}
+    return {
+        "command": "sampled-transformer train",
+        "figures": {"last epoch": row, "best epoch (chosen on test, not the headline)": row},
+        "confusion": [[right, shapes - right], [0, 0]],
+        "seconds": 10.0,
+        "machine": {"cores": 2, "threads": 1, "processor": "x"},
+        "versions": {"torch": "2"},
+    }
+
+
+def test_the_page_is_that_of_the_results() -> None:
+    if not (ROOT / "results").is_dir():
+        pytest.skip("an installed package has no results folder")
+    assert (ROOT / "docs" / "results.md").read_text("utf-8") == results_page(ROOT / "results")
+
+
+def test_means_deviations_and_the_order(tmp_path: Path) -> None:
+    figures = {"basic-sampled": [0.8, 0.82, 0.84], "basic-dense": [0.7, 0.71, 0.72], "basic-none": [0.81]}
+    for recipe, values in figures.items():
+        for seed, value in enumerate(values):
+            path = result_file(tmp_path, "basic-modelnet40", recipe, seed)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(run(value)))
+    page = results_page(tmp_path)
+    assert "7 of 13 runs were made so far" in page
+    assert "| sampled | 3 | 82.00 ± 2.00 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 | 87.34 |" in page
+    assert "| none | 1 | 81.00 | ± 3.92 |" in page
+    # sampled - dense = 11 +- hypot(2, 1) / sqrt(3), while the paper has them the other way round
+    assert "| dense | +11.00 ± 1.29 | -0.44 | **not** as in the paper |" in page
+    assert "| none | +1.00 ± 2.31 | +1.38 | undecided |" in page
+    assert STUDIES["basic-bricks"].title not in page  # nothing was measured
+
+
+def test_one_seed_borrows_the_deviation_of_the_other() -> None:
+    one, three = Row("basic-knn", [run(0.5)]), Row("basic-sampled", [run(0.5), run(0.6), run(0.7)])
+    deviation = statistics.stdev([50, 60, 70])
+    assert difference_deviation(one, three) == pytest.approx((deviation**2 + deviation**2 / 3) ** 0.5)
+    assert difference_deviation(one, one) == pytest.approx(2**0.5 * 5)
+
+
+def test_verdicts() -> None:
+    assert verdict(1.0, 0.6, -1.0) == "undecided"
+    assert verdict(1.3, 0.6, 0.1) == "as in the paper"
+    assert verdict(1.3, 0.6, -0.1) == "**not** as in the paper"
+    assert verdict(-1.3, 0.6, None) == "sampled is worse"

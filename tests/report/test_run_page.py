@@ -1,0 +1,80 @@
+"""report.html, read back as a browser's parser would read it."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampled_transformer.cli import main
+from sampled_transformer.report.run_page import drawing, read_metrics
+
+SMALL = ["--options.dim", "16", "--options.hidden", "16", "--data.points", "16", "--epochs", "2", "--data", "bricks"]
+
+
+class Page(HTMLParser):
+    """Text and tags, apart from scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.sources: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] not in ("script", "style"):
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("sampled", "none"):
+        assert (
+            main(["train", "--recipe", f"basic-{name}", "--data", "bricks", "--out", str(folder / name), *SMALL]) == 0
+        )
+    return {name: folder / name for name in ("sampled", "none")}
+
+
+def test_a_run_has_its_page(runs: dict[str, Path]) -> None:
+    folder = runs["sampled"]
+    page = Page((folder / "report.html").read_text("utf-8"))
+    result = json.loads((folder / "result.json").read_text("utf-8"))
+    text = " ".join(page.words)
+    assert f"{100 * result['figures']['last epoch']['test_accuracy']:.2f} %" in text
+    matrix = np.array(result["confusion"])
+    assert f"{matrix.sum() - matrix.trace()} of 408 test shapes" in text
+    assert page.tags.count("svg") == 24
+    assert page.sources == []  # nothing comes from elsewhere
+    assert result["command"] in text
+
+
+def test_runs_beside_each_other(runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "both.html"
+    assert main(["report", *map(str, runs.values()), "--out", str(target)]) == 0
+    text = " ".join(Page(target.read_text("utf-8")).words)
+    assert all(str(folder) in text for folder in runs.values())
+    assert main(["report", str(tmp_path), "--out", str(target)]) == 2
+    assert "expected the folder of a run with at least one whole epoch" in capsys.readouterr().err
+
+
+def test_metrics_are_numbers(runs: dict[str, Path]) -> None:
+    rows = read_metrics(runs["none"] / "metrics.csv")
+    assert [row["epoch"] for row in rows] == [1, 2]
+    assert all(0 <= row["test_accuracy"] <= 1 for row in rows)
+
+
+def test_a_drawing_shows_what_faces_the_viewer() -> None:
+    points = np.array([[0, 0, 0.5], [0, 0, -0.5], [0.3, 0.2, 0.5]])
+    up = np.array([[0, 0, 1.0], [0, 0, -1.0], [0, 0, 1.0]])
+    assert drawing(points).count("<circle") == 3
+    assert drawing(points, up).count("<circle") == 2
+    assert drawing(np.zeros((4, 3))).count('cx="80.0" cy="80.0"') == 4
