@@ -15,6 +15,7 @@ from sampled_transformer.attention import (
     DenseAttention,
     InducedAttention,
     KNNAttention,
+    LinearAttention,
     NoAttention,
     SampledAttention,
     SparseAttention,
@@ -84,7 +85,11 @@ def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int
         assert orders is not None
         if layer.composition == "sequential":
             return in_turn(layer, x, subsets(orders[0], layer.subset))
+        if (layer.rounds, layer.estimator, layer.rest) != (1, "plain", "ignored"):
+            return few_keys(layer, x, orders)
         return multi_head(layer, x, [sampled_pattern(layer, order) for order in orders])
+    if isinstance(layer, LinearAttention):
+        return linear(layer, x)
     if isinstance(layer, DenseAttention):
         return multi_head(layer, x, [[list(range(n))] * n] * layer.heads)
     if isinstance(layer, SparseAttention):
@@ -121,6 +126,53 @@ def multi_head(layer: Attention, x: Tensor, patterns: list[Pattern]) -> Tensor:
             heads.append(head(query[k, h], [key[j, h] for j in attended], [value[j, h] for j in attended], layer.scale))
         rows.append(layer.output(torch.cat(heads)))
     return torch.stack(rows)
+
+
+def phi(x: Tensor) -> Tensor:
+    return torch.where(x > 0, x + 1, torch.exp(x.clamp(max=0)))
+
+
+def project(layer: Attention, x: Tensor) -> tuple[Tensor, ...]:
+    """Queries, keys and values, (n, heads, head_dim)."""
+    parts = (layer.query, layer.key, layer.value)
+    return tuple(part(x).view(len(x), layer.heads, layer.head_dim) for part in parts)
+
+
+def weighted(layer: Attention, x: Tensor, weight) -> Tensor:
+    """Every point reads every point j of its set with the given weight(head, k, j), normalised."""
+    query, key, value = project(layer, x)
+    rows = []
+    for k in range(len(x)):
+        heads = []
+        for h in range(layer.heads):
+            weights = [weight(h, k, j, query[k, h], key[j, h]) for j in range(len(x))]
+            heads.append(sum(w * value[j, h] for j, w in enumerate(weights)) / sum(weights))
+        rows.append(layer.output(torch.cat(heads)))
+    return torch.stack(rows)
+
+
+def linear(layer: LinearAttention, x: Tensor) -> Tensor:
+    return weighted(layer, x, lambda h, k, j, query, key: (phi(query) * phi(key)).sum())
+
+
+def few_keys(layer: SampledAttention, x: Tensor, orders: list[list[int]]) -> Tensor:
+    """The own key, the R points that follow in the cycle, and the rest of the set, ignored or through features."""
+    n = len(x)
+
+    def weight(h: int, k: int, j: int, query: Tensor, key: Tensor) -> Tensor:
+        order = orders[h]
+        ahead = (order.index(j) - order.index(k)) % n
+        exponential = torch.exp(layer.scale * (query * key).sum())
+        if ahead == 0:
+            return exponential
+        if ahead <= layer.rounds:
+            read = min(layer.rounds, n - 1)
+            return exponential * ((n - 1) / read if layer.estimator == "consistent" else 1)
+        if layer.rest == "ignored":
+            return exponential * 0
+        return (phi(query) * phi(key)).sum() / layer.head_dim
+
+    return weighted(layer, x, weight)
 
 
 def subsets(order: list[int], size: int) -> list[list[int]]:

@@ -169,6 +169,17 @@ class Cycle:
         """The size of the largest set, or a bound for it."""
         return self.n if self.ptr is None else int(self.ptr.diff().max())
 
+    def sizes(self) -> Tensor:
+        """How many points the set of each point has, with the batch in front: (batch or 1, n or 1)."""
+        if self.ptr is not None:
+            return self.ptr.diff()[segments(self.ptr, self.n)][None]
+        return self.with_batch((self.order >= 0).sum(-1))[:, :1]
+
+    def repeat(self, heads: int) -> Cycle:
+        """The cycle of one head for several."""
+        times = (*[1] * (self.order.dim() - 2), heads, 1)
+        return Cycle(self.order.repeat(times), self.successor.repeat(times), self.ptr)
+
     def with_batch(self, index: Tensor) -> Tensor:
         """An index of this cycle with the batch in front; one row of it serves all sets of a plain batch."""
         return index if self.order.dim() == 3 else index[None]

@@ -22,10 +22,16 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "sampled-subsets": ("sampled", {"inner": "dense", "subset": 5}),
     "sampled-per-head": ("sampled", {"cycles": "per-head"}),
     "sampled-average": ("sampled", {"samples": 3}),
+    "sampled-rounds": ("sampled", {"rounds": 3}),
+    "sampled-consistent": ("sampled", {"rounds": 2, "estimator": "consistent", "cycles": "per-head"}),
+    "sampled-rest-linear": ("sampled", {"rest": "linear", "rounds": 2}),
+    "sampled-morton": ("sampled", {"order": "morton"}),
+    "sampled-hilbert": ("sampled", {"order": "hilbert", "inner": "dense", "subset": 5}),
+    "sampled-mixed": ("sampled", {"order": "mixed"}),
     "sampled-sequential": ("sampled", {"composition": "sequential", "subset": 3}),
 }
 RANDOM = [name for name in VARIANTS if name.startswith("sampled") or name == "induced-sampled"]
-SHARED = ["dense", "sampled", "sparse", "knn", "stratified"]
+SHARED = ["dense", "linear", "sampled", "sparse", "knn", "stratified"]
 
 every = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -311,7 +317,7 @@ def test_bad_calls_name_the_argument(variant: str, case: str) -> None:
         build(variant)(**{"x": x, "positions": positions, **change(x, positions)})
 
 
-@pytest.mark.parametrize("variant", ["knn", "knn-vector", "stratified"])
+@pytest.mark.parametrize("variant", ["knn", "knn-vector", "stratified", "sampled-morton", "sampled-mixed"])
 def test_missing_positions_are_named(variant: str) -> None:
     with pytest.raises(ValueError, match=r"positions: .* needs them"):
         build(variant)(cloud(2, 5)[0])
@@ -328,6 +334,14 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("induced", {"inducing": 0}, "inducing: expected at least 1"),
         ("stratified", {"window": 0.0}, "window: expected a positive"),
         ("sampled", {"subset": 1}, "subset: expected at least 2"),
+        ("sampled", {"rounds": 0}, "rounds: expected at least 1"),
+        ("sampled", {"estimator": "unbiased"}, "estimator: expected one of plain, consistent"),
+        ("sampled", {"rest": "mean"}, "rest: expected one of ignored, linear"),
+        ("sampled", {"order": "z"}, "order: expected one of random, morton, hilbert, mixed"),
+        ("sampled", {"inner": "dense", "rounds": 2}, "rounds, estimator, rest: expected their defaults"),
+        ("sampled", {"composition": "sequential", "rest": "linear"}, "rounds, estimator, rest: expected their def"),
+        ("sampled", {"estimator": "consistent", "rest": "linear"}, "estimator: expected 'plain'"),
+        ("sampled", {"order": "mixed", "heads": 1}, "order: expected at least 2 heads"),
         ("sampled", {"samples": 0}, "samples: expected at least 1"),
         ("sampled", {"inner": "ring"}, "inner: expected one of"),
         ("sampled", {"composition": "both"}, "composition: expected one of"),
@@ -344,7 +358,7 @@ def test_bad_options_name_the_argument(name: str, options: dict, message: str) -
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("sampled")])
 def test_a_cycle_for_other_sets_is_refused(variant: str) -> None:
     layer = build(variant)
-    x, _ = cloud(2, 5)
+    x, positions = cloud(2, 5)
     mask = torch.ones(2, 5).bool()
     for arguments in (
         {"cycle": Cycle.sample(6)},
@@ -353,10 +367,15 @@ def test_a_cycle_for_other_sets_is_refused(variant: str) -> None:
         {"cycle": Cycle.sample(ptr=torch.tensor([0, 5]))},
         {"cycle": Cycle.sample(mask=mask), "mask": torch.arange(5).expand(2, 5) < 4},
         {"cycle": Cycle.sample(mask=torch.arange(5).expand(2, 5) < 4)},
-        {"x": x[0], "ptr": torch.tensor([0, 2, 5]), "cycle": Cycle.sample(ptr=torch.tensor([0, 5]))},
+        {
+            "x": x[0],
+            "positions": positions[0],
+            "ptr": torch.tensor([0, 2, 5]),
+            "cycle": Cycle.sample(ptr=torch.tensor([0, 5])),
+        },
     ):
         with pytest.raises(ValueError, match="cycle: expected one"):
-            layer(**{"x": x, **arguments})
+            layer(**{"x": x, "positions": positions, **arguments})
 
 
 def test_every_mechanism_is_described() -> None:

@@ -9,6 +9,7 @@ from .base import Attention, number_layers
 from .dense import DenseAttention
 from .induced import InducedAttention
 from .knn import KNNAttention
+from .linear import LinearAttention
 from .none import NoAttention
 from .sampled import SampledAttention
 from .sparse import SparseAttention
@@ -18,6 +19,7 @@ REGISTRY: dict[str, type[Attention]] = {
     "dense": DenseAttention,
     "induced": InducedAttention,
     "knn": KNNAttention,
+    "linear": LinearAttention,
     "none": NoAttention,
     "sampled": SampledAttention,
     "sparse": SparseAttention,
@@ -29,6 +31,7 @@ __all__ = [
     "DenseAttention",
     "InducedAttention",
     "KNNAttention",
+    "LinearAttention",
     "NoAttention",
     "SampledAttention",
     "SparseAttention",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +36,7 @@ class Attention(nn.Module):
         layer: number of the layer in its network: layers of one network should differ in it (see `number_layers`).
     """
 
-    needs_positions: ClassVar[bool] = False
+    needs_positions = False
     takes_packed = False  # whether `mix` understands Sets.ptr; the others get packed sets as padded batches
 
     def __init__(

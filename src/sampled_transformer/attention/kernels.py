@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 
@@ -80,6 +80,84 @@ class _PairAttention(torch.autograd.Function):
             None,
             None,
         )
+
+
+def following(successor: Tensor, rounds: int) -> Tensor:
+    """The `rounds` points that come after each in its cycle, (..., n, rounds)."""
+    steps = [successor]
+    for _ in range(rounds - 1):
+        steps.append(successor.gather(-1, steps[-1]))
+    return torch.stack(steps, -1)
+
+
+def few_scores(query: Tensor, key: Tensor, keys: Tensor, weight: Tensor, scale: float) -> Tensor:
+    """Scores of every point's own key and of a few others, plus the logarithm of their weights.
+
+    `keys` (batch, n, r, heads, head_dim); `weight` (batch or 1, n or 1, r), zero for a key that does not count, the
+    own key counts once. Returns (batch, n, r + 1, heads), in single precision when the inputs are narrower.
+    """
+    exact = torch.promote_types(query.dtype, torch.float32)
+    query = query.to(exact)
+    own = (query * key.to(exact)).sum(-1)[:, :, None]
+    others = (query[:, :, None] * keys.to(exact)).sum(-1)
+    return scale * torch.cat([own, others], 2) + nn.functional.pad(weight.to(exact).log(), (1, 0))[..., None]
+
+
+def few_keys(
+    query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, weight: Tensor, scale: float
+) -> Tensor:
+    """Softmax over the own key and a few others, whose exponentials are multiplied by `weight`."""
+    share = few_scores(query, key, keys, weight, scale).softmax(2)[..., None].to(value.dtype)
+    return share[:, :, 0] * value + (share[:, :, 1:] * values).sum(2)
+
+
+def positive_features(x: Tensor) -> Tensor:
+    """elu(x) + 1, the feature map of Katharopoulos et al., "Transformers are RNNs" (2020); divided so that the product
+    of two of them does not grow with the width."""
+    exact = torch.promote_types(x.dtype, torch.float32)
+    return (nn.functional.elu(x.to(exact)) + 1) * x.shape[-1] ** -0.5
+
+
+def linear_sums(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """sum_j f_ij v_j and sum_j f_ij over all points j of the set, for positive features (batch, n, heads, head_dim)."""
+    if mask is not None:
+        key = key.masked_fill(~mask[..., None, None], 0)
+    query, key, value = (x.transpose(1, 2) for x in (query, key, value.to(key.dtype)))
+    numerator = query @ (key.transpose(2, 3) @ value)  # (batch, heads, n, head_dim)
+    denominator = query @ key.sum(2)[..., None]
+    return numerator.transpose(1, 2), denominator.transpose(1, 2)
+
+
+def few_keys_and_rest(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    weight: Tensor,
+    scale: float,
+    mask: Tensor | None,
+) -> Tensor:
+    """A few keys exactly and all others through linear sums: with every key among the few it is dense attention.
+
+    N_i = sum_(j not read) f_ij v_j + sum_(j read) exp(s_ij) v_j, and D_i the same without v, where f_ij is the product
+    of positive features: every term is positive, and so is D_i.
+    """
+    score = few_scores(query, key, keys, weight, scale)
+    highest = score.amax(2, keepdim=True).clamp(min=0).detach()  # nothing overflows
+    exact = (score - highest).exp()
+    query_features, key_features = positive_features(query), positive_features(key)
+    counted = (weight > 0)[..., None]  # (batch or 1, n or 1, r, 1)
+    linear = [(query_features * key_features).sum(-1)[:, :, None]]
+    linear.append((query_features[:, :, None] * positive_features(keys)).sum(-1) * counted)
+    change = exact - torch.cat(linear, 2) * (-highest).exp()
+    numerator, denominator = linear_sums(query_features, key_features, value, mask)
+    damp = (-highest).exp().transpose(2, 3)  # (batch, n, heads, 1)
+    change = change[..., None]
+    wide = value.to(score.dtype)
+    numerator = numerator * damp + change[:, :, 0] * wide + (change[:, :, 1:] * values.to(score.dtype)).sum(2)
+    denominator = denominator * damp + change.sum(2)
+    return (numerator / denominator.clamp(min=torch.finfo(score.dtype).tiny)).to(value.dtype)
 
 
 def group_attention(query: Tensor, key: Tensor, value: Tensor, queries: Tensor, keys: Tensor, scale: float) -> Tensor:

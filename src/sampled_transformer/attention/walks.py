@@ -1,0 +1,56 @@
+"""Cycles along a space-filling curve: successors that are near in space instead of anywhere. Not part of the paper."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..cycles import Cycle, seeded_keys
+from ..geometry.curves import space_filling_order
+from .base import Sets
+
+
+def random_turn(dimension: int, generator: torch.Generator | None, device: torch.device) -> Tensor:
+    """A rotation or reflection, uniform over all of them."""
+    if generator is None:
+        numbers = torch.randn(dimension, dimension, device=device)
+    else:
+        numbers = torch.randn(dimension, dimension, generator=generator, device=generator.device).to(device)
+    return _orthogonal(numbers)
+
+
+def seeded_turn(dimension: int, seed: tuple[int, ...], device: torch.device) -> Tensor:
+    """The one that belongs to a seed; no random state is read."""
+    index = torch.arange(dimension * dimension, device=device)
+    uniform = (seeded_keys(seed, 1, index)[0].double() + 0.5) / 2**32
+    return _orthogonal(torch.special.ndtri(uniform).float().view(dimension, dimension))
+
+
+def _orthogonal(numbers: Tensor) -> Tensor:
+    factor, triangle = torch.linalg.qr(numbers.double())
+    return factor * triangle.diagonal().sign()
+
+
+def curve_cycle(positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbert"], sets: Sets) -> Cycle:
+    """The cycle through the points in their order along the curve, in the directions that `turn` gives it.
+
+    Only positions decide, so that the order in which the points are given does not matter; but for points in one cell
+    of the curve's finest grid, which follow each other as they are given.
+    """
+    turned = positions.double() @ turn
+    if sets.ptr is not None:
+        return Cycle.from_order(space_filling_order(turned[0], curve, ptr=sets.ptr)[None], sets.ptr)
+    order = space_filling_order(turned, curve, bits=20 if positions.shape[-1] < 4 else 10, mask=sets.mask)
+    return Cycle.from_order(order[:, None])
+
+
+def join_heads(one: Cycle, two: Cycle, batch: int) -> Cycle:
+    """Heads that walk `one` before heads that walk `two`; those of a plain batch are spread over its sets."""
+
+    def spread(x: Tensor, cycle: Cycle) -> Tensor:
+        return x if cycle.order.dim() == 3 or cycle.ptr is not None else x.expand(batch, *x.shape)
+
+    order = torch.cat([spread(one.order, one), spread(two.order, two)], -2)
+    return Cycle(order, torch.cat([spread(one.successor, one), spread(two.successor, two)], -2), one.ptr)
