@@ -29,7 +29,7 @@ docs: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report,cluster]"
 	touch $@
 
 clean:

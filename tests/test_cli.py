@@ -117,7 +117,7 @@ def test_nothing_readable(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "to be one of {data,train,evaluate,predict,demo}"),
+        ([], "to be one of {data,pretrain,train,probe,fewshot, ...}"),
         (["data"], "to be one of {list,info,pack}"),
         (["paint"], "invalid choice: 'paint'"),
         (["data", "pack", "a"], "required: data.pack.target"),

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
 from sampled_transformer import __version__
-from sampled_transformer.commands import tables
+from sampled_transformer.commands import cluster, mae, tables
+from sampled_transformer.commands.theory import theory
 from sampled_transformer.memory import keep_freed_memory
 from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
 from sampled_transformer.tasks.recipes import expand
@@ -279,10 +280,21 @@ COMMANDS: dict[str, Any] = {
         "info": data_info,
         "pack": data_pack,
     },
+    "pretrain": mae.pretrain,
     "train": train,
+    "probe": mae.probe,
+    "fewshot": mae.fewshot,
+    "reconstruct": mae.reconstruct,
     "evaluate": evaluate,
     "predict": predict,
     "report": report,
+    "cluster": {
+        "_help": "Amortised clustering.",
+        "train": cluster.cluster_train,
+        "evaluate": cluster.cluster_evaluate,
+        "fit": cluster.cluster_fit,
+    },
+    "theory": theory,
     "tables": {
         "_help": "Measure the paper's tables.",
         "list": tables.tables_list,

@@ -12,8 +12,8 @@ def keep_freed_memory() -> bool:
     """Let the C library keep the memory of freed tensors instead of handing it to the system; False if it cannot.
 
     By default glibc maps every large block anew, and the kernel clears its pages: in a training step of the basic
-    network on a CPU that took longer than all of its element-wise arithmetic (see benchmarks/training_step.py). The price is
-    that the process stays as large as it once was, which is why the program asks for this and the library does not.
+    network on a CPU that took longer than all of its element-wise arithmetic (see benchmarks/training_step.py). The
+    price is that the process stays as large as it once was: the program asks for this, the library does not.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

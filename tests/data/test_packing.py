@@ -1,5 +1,6 @@
 """Packing a folder: the result, resuming, every kind of bad file, and what a stopped or dying process leaves behind."""
 
+import contextlib
 import multiprocessing
 import os
 import shutil
@@ -147,12 +148,16 @@ def stop_when_some_are_done(source: Path, target: Path, how: signal.Signals) -> 
     """Start packing in another process, send it a signal after its first chunk, and return its exit code."""
     script = source.parent / "program.py"
     script.write_text(PROGRAM)
-    process = subprocess.Popen([sys.executable, str(script), str(source), str(target)], stderr=subprocess.DEVNULL)
+    words = [sys.executable, str(script), str(source), str(target)]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True)
     work = target.with_name(target.name + ".partial")
     while process.poll() is None and not list(work.glob("*.npz")):
         time.sleep(0.005)
     process.send_signal(how)
-    return process.wait(30)
+    code = process.wait(30)
+    with contextlib.suppress(ProcessLookupError):  # workers that outlive a kill would write one more chunk
+        os.killpg(process.pid, signal.SIGKILL)
+    return code
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

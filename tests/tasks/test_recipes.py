@@ -9,9 +9,10 @@ from sampled_transformer.tasks.recipes import expand, list_recipes, recipe_text
 
 
 def test_one_recipe_for_each_mechanism_and_the_same_for_all():
-    assert list_recipes() == sorted(f"basic-{name}" for name in list_attention())
-    trees = [yaml.safe_load(recipe_text(name)) for name in list_recipes()]
-    for name, tree in zip(list_recipes(), trees, strict=True):
+    names = [name for name in list_recipes() if name.startswith("basic-")]
+    assert names == sorted(f"basic-{name}" for name in list_attention())
+    trees = [yaml.safe_load(recipe_text(name)) for name in names]
+    for name, tree in zip(names, trees, strict=True):
         assert tree.pop("recipe") == name
         assert tree.pop("attention") == name.removeprefix("basic-")
     assert all(tree == trees[0] for tree in trees)

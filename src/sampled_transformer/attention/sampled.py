@@ -146,23 +146,26 @@ class SampledAttention(Attention):
 
     def draw_one(self, x: Tensor, positions: Tensor | None, sets: Sets, seed: tuple[int, ...] | None) -> Cycle:
         """A cycle that belongs to the seed, or a fresh one."""
-        curve: Cycle | None = None
         if positions is not None and self.order != "random":
-            width, device = positions.shape[-1], x.device
-            turn = random_turn(width, self.generator, device) if seed is None else seeded_turn(width, seed, device)
-            curve = curve_cycle(positions, turn, "morton" if self.order == "morton" else "hilbert", sets)
-            if self.order != "mixed":
-                return curve
-        near = 0 if curve is None else self.heads // 2
-        heads = self.heads - near if self.cycles == "per-head" else 1
+            return self.follow_curve(x, positions, sets, seed)
+        return self.random_cycle(x, sets, seed, self.heads if self.cycles == "per-head" else 1)
+
+    def random_cycle(self, x: Tensor, sets: Sets, seed: tuple[int, ...] | None, heads: int) -> Cycle:
         n, device = x.shape[1], x.device
         if seed is None:
-            cycle = Cycle.sample(n, heads, self.generator, device, mask=sets.mask, ptr=sets.ptr)
-        else:
-            cycle = Cycle.from_seed(seed, n, heads, device, mask=sets.mask, ptr=sets.ptr)
-        if curve is None:
-            return cycle
-        return join_heads(curve.repeat(near), cycle.repeat((self.heads - near) // heads), x.shape[0])
+            return Cycle.sample(n, heads, self.generator, device, mask=sets.mask, ptr=sets.ptr)
+        return Cycle.from_seed(seed, n, heads, device, mask=sets.mask, ptr=sets.ptr)
+
+    @torch.compiler.disable  # a search, not arithmetic: a graph of it takes minutes to build
+    def follow_curve(self, x: Tensor, positions: Tensor, sets: Sets, seed: tuple[int, ...] | None) -> Cycle:
+        width, device = positions.shape[-1], positions.device
+        turn = random_turn(width, self.generator, device) if seed is None else seeded_turn(width, seed, device)
+        curve = curve_cycle(positions, turn, "morton" if self.order == "morton" else "hilbert", sets)
+        if self.order != "mixed":
+            return curve
+        near, far = self.heads // 2, self.heads - self.heads // 2
+        cycle = self.random_cycle(x, sets, seed, far if self.cycles == "per-head" else 1)
+        return join_heads(curve.repeat(near), cycle.repeat(far // cycle.heads), x.shape[0])
 
     def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
         if cycle is None:

@@ -9,10 +9,31 @@ from torch import nn
 
 from ..registry import look_up
 from .basic import BasicClassifier
+from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier
+from .mixture import PoolingMixture, SetTransformerMixture
+from .set_transformer import SetTransformer
 
-REGISTRY: dict[str, Callable[..., nn.Module]] = {"basic": BasicClassifier}
+REGISTRY: dict[str, Callable[..., nn.Module]] = {
+    "basic": BasicClassifier,
+    "mae": MaskedAutoencoder,
+    "mae-classifier": MaskedAutoencoderClassifier,
+    "pooling-mixture": PoolingMixture,
+    "set-transformer": SetTransformer,
+    "set-transformer-mixture": SetTransformerMixture,
+}
+WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that take positions alone
 
-__all__ = ["BasicClassifier", "create_model", "list_models"]
+__all__ = [
+    "WITHOUT_NORMALS",
+    "BasicClassifier",
+    "MaskedAutoencoder",
+    "MaskedAutoencoderClassifier",
+    "PoolingMixture",
+    "SetTransformer",
+    "SetTransformerMixture",
+    "create_model",
+    "list_models",
+]
 
 
 def list_models() -> list[str]:

@@ -18,7 +18,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from tqdm import tqdm
 
 from ..data.atomic import atomic_write
-from .classify import Classify
+from .task import Task
 
 Row = dict[str, float]
 
@@ -69,7 +69,7 @@ class Record(Callback):
         self.begin = time.perf_counter()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, Classify)
+        assert isinstance(pl_module, Task)
         row: Row = {"epoch": trainer.current_epoch + 1, **pl_module.take_totals(), **pl_module.figures()}
         if not math.isfinite(row["train_loss"]):
             raise ValueError("the loss is no longer finite: lower --optimiser.rate, or give --optimiser.clip")
@@ -77,7 +77,7 @@ class Record(Callback):
         row["seconds"] = round(self._spent(), 3)
         self.carried, self.begin = 0.0, time.perf_counter()
         self.rows.append(row)
-        self.confusion = pl_module.confusion("test").compute().tolist()
+        self.confusion = pl_module.confusion_rows()
         if trainer.is_global_zero:
             self._write(trainer, row)
         trainer.save_checkpoint(self.checkpoint)
@@ -88,7 +88,8 @@ class Record(Callback):
                 {name: value for name, value in row.items() if name != "epoch"}, int(row["epoch"])
             )
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(row), lineterminator="\n")
+        names = list(dict.fromkeys(name for one in self.rows for name in one))  # some are not measured every epoch
+        writer = csv.DictWriter(text, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
         with atomic_write(self.folder / "metrics.csv") as file:
@@ -155,15 +156,13 @@ class Progress(Callback):
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if self.bar is None:
             return
-        assert isinstance(pl_module, Classify)
+        assert isinstance(pl_module, Task)
         row = self.record.rows[-1]
         left = (trainer.max_epochs or 0) - row["epoch"]
         typical = sorted(one["seconds"] for one in self.record.rows)[len(self.record.rows) // 2]
-        shown = [f"{split} {100 * row[f'{split}_accuracy']:.2f} %" for split in ("train", *pl_module.splits)]
-        tqdm.write(
-            f"epoch {row['epoch']:.0f}/{trainer.max_epochs}: loss {row['train_loss']:.4f}, {', '.join(shown)}, "
-            f"{row['seconds']:.1f} s, {tqdm.format_interval(left * typical)} left"
-        )
+        shown = ", ".join([f"loss {row['train_loss']:.4f}", *pl_module.shown(row), f"{row['seconds']:.1f} s"])
+        rest = tqdm.format_interval(left * typical)
+        tqdm.write(f"epoch {row['epoch']:.0f}/{trainer.max_epochs}: {shown}, {rest} left")
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if self.bar is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,40 +10,83 @@ import torch
 from torch import nn
 
 from ..data.errors import printable
+from ..models.mae import Encoder
 from ..weights import WeightsError, load_model
 
 HEAD = "head."  # what depends on the classes
+ENCODER = "encoder."  # what a classifier takes from a masked autoencoder
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Which tensors of a network came from a file, and which stay as they were."""
+    """Which tensors of a network came from a file, which stay as they were, and which of the file were left."""
 
     path: Path
     loaded: tuple[str, ...]
     fresh: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    note: str = ""
 
     def __str__(self) -> str:
-        new = f"; new: {', '.join(self.fresh)}" if self.fresh else ""
-        return f"{printable(self.path)}: {len(self.loaded)} of {len(self.loaded) + len(self.fresh)} tensors loaded{new}"
+        total = len(self.loaded) + len(self.fresh)
+        text = f"{printable(self.path)}: {len(self.loaded)} of {total} tensors loaded"
+        if self.left:  # a part of the file in a part of the network: say which
+            text += f": {_parts(self.loaded)}"
+        if self.fresh:
+            text += f"; new: {_parts(self.fresh) if self.left else ', '.join(self.fresh)}"
+        if self.left:
+            text += f"; not used: {_parts(self.left)}"
+        return text + (f" ({self.note})" if self.note else "")
+
+
+def _parts(names: tuple[str, ...]) -> str:
+    """The parts of a network that tensors belong to, with their numbers: "encoder.stack (97)"."""
+    counts = Counter(
+        ".".join(name.split(".")[:2]) if name.startswith(ENCODER) else name.split(".")[0] for name in names
+    )
+    return ", ".join(f"{part} ({count})" for part, count in counts.items())
 
 
 @torch.no_grad()
 def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path: Path) -> Loaded:
-    """Copy the weights of a file into a network of the same kind; the head stays new where the classes differ."""
+    """Copy the weights of a file into a network of the same kind; the head stays new where the classes differ.
+
+    Of a masked autoencoder a classifier takes the encoder.
+    """
     other, description = load_model(path)
     where = printable(path)
-    if description.model != model:
-        raise WeightsError(f"init: expected weights of the model {model!r}, {where} holds a {description.model!r}")
+    note = check_encoders(network, other, where)
     own, theirs = network.state_dict(), other.state_dict()
-    keeps_head = tuple(description.classes) == tuple(classes)
-    for name in own.keys() ^ theirs.keys():
-        raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
-    wanted = [name for name in own if keeps_head or not name.startswith(HEAD)]
+    left: tuple[str, ...] = ()
+    if (description.model, model) == ("mae", "mae-classifier"):
+        left = tuple(name for name in theirs if not name.startswith(ENCODER))
+        for name in {name for name in own if name.startswith(ENCODER)} ^ (theirs.keys() - set(left)):
+            raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
+        wanted = [name for name in own if name.startswith(ENCODER)]
+    elif description.model != model:
+        raise WeightsError(f"init: expected weights of the model {model!r}, {where} holds a {description.model!r}")
+    else:
+        for name in own.keys() ^ theirs.keys():
+            raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
+        keeps_head = tuple(description.classes) == tuple(classes)
+        wanted = [name for name in own if keeps_head or not name.startswith(HEAD)]
     for name in wanted:
         if own[name].shape != theirs[name].shape:
             shapes = f"expected {tuple(own[name].shape)}, got {tuple(theirs[name].shape)}"
             raise WeightsError(f"init: {where} fits another network: {name}: {shapes}")
     for name in wanted:
         own[name].copy_(theirs[name])
-    return Loaded(path, tuple(wanted), tuple(name for name in own if name not in wanted))
+    return Loaded(path, tuple(wanted), tuple(name for name in own if name not in wanted), left, note)
+
+
+def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
+    """Refuse an encoder in which the same weights would mean something else; a note if its attention differs."""
+    own, theirs = getattr(network, "encoder", None), getattr(other, "encoder", None)
+    if not isinstance(own, Encoder) or not isinstance(theirs, Encoder):
+        return ""
+    for name, value in own.shape.items():
+        if theirs.shape[name] != value:
+            raise WeightsError(
+                f"init: {where} fits another network: options.{name}: expected {value}, got {theirs.shape[name]}"
+            )
+    return "" if own.attention == theirs.attention else f"trained with {theirs.attention} attention"

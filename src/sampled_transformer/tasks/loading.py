@@ -41,7 +41,7 @@ class View:
 @dataclass(frozen=True)
 class Splits:
     train: Pack
-    test: Pack
+    test: Pack | None
     validation: Pack | None
     view: View
 
@@ -72,12 +72,18 @@ def load_splits(options: DataOptions, seed: int) -> Splits:
 
 
 def load_split(source: str, root: str | None, split: str, points: int | None) -> Pack:
-    """One split with as many points a shape as all of its shapes have."""
-    more = points is not None and points > MOST_FOLDER_POINTS and shapes_below(source, root) is not None
-    pack = load_data(source, split, root, **({"points": points} if more else {}))
+    """One split of labelled shapes with as many points a shape as all of its shapes have."""
+    pack = load_shapes(source, root, split, points)
     if len(pack) == 0 or pack.labels is None or not pack.classes:
         raise DataError(f"{printable(source)}: expected labelled shapes with the names of their classes")
-    return pack if pack.ptr is None else take_points(pack, int(pack.counts().min()))
+    return pack
+
+
+def load_shapes(source: str, root: str | None, split: str, points: int | None) -> Pack:
+    """One split, labelled or not, with as many points a shape as all of its shapes have."""
+    more = points is not None and points > MOST_FOLDER_POINTS and shapes_below(source, root) is not None
+    pack = load_data(source, split, root, **({"points": points} if more else {}))
+    return pack if pack.ptr is None or len(pack) == 0 else take_points(pack, int(pack.counts().min()))
 
 
 def check_normals(pack: Pack, view: View, where: str) -> None:

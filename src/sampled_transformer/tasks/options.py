@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class OptimiserOptions:
         decay_epochs: epochs between two steps of the schedule "step".
         label_smoothing: share of the target that is spread over all classes.
         clip: largest norm of the gradient; 0 for any.
+        decays: which weights do: "all", or only "matrices", not biases, norms and tokens.
     """
 
     name: Literal["adamw", "adam", "sgd"] = "adamw"
@@ -66,6 +67,7 @@ class OptimiserOptions:
     decay_epochs: int = 20
     label_smoothing: float = 0.1
     clip: float = 0.0
+    decays: Literal["all", "matrices"] = "all"
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < math.inf:
@@ -103,6 +105,17 @@ class TrainerOptions:
 class Settings:
     """All of a run. The keys are those of the command `train`."""
 
+    unnamed: ClassVar[tuple[str, ...]] = ("data.source", "recipe")  # not among the words of the command
+    # What may change when a run goes on. The number of processes decides how many steps an epoch has: it has to stay.
+    free: ClassVar[tuple[str, ...]] = (
+        "out",
+        "epochs",
+        "recipe",
+        "trainer.accelerator",
+        "trainer.strategy",
+        "trainer.precision",
+    )
+
     data: DataOptions
     out: str = ""
     model: str = "basic"
@@ -123,14 +136,87 @@ class Settings:
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: expected 0 to {2**32 - 1}, got {self.seed}")
 
+    @property
+    def verb(self) -> str:
+        """The command that makes such runs."""
+        return "train"
+
     def command(self) -> str:
         """The command that makes the same run, whatever recipe and files its options came from."""
-        usual = dict(_flat(asdict(Settings(DataOptions(""), out="-"))))
-        words = [f"sampled-transformer train --data {shlex.quote(self.data.source)}"]
+        usual = dict(_flat(asdict(type(self)(DataOptions(""), out="-"))))
+        words = [f"sampled-transformer {self.verb} --data {shlex.quote(self.data.source)}"]
         for name, value in _flat(asdict(self)):
-            if name not in ("data.source", "recipe") and value != usual.get(name):
+            if name not in self.unnamed and value != usual.get(name):
                 words.append(f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}")
         return " ".join(words)
+
+
+PRETRAINING = OptimiserOptions(rate=5e-4, schedule="cosine", warmup=10, label_smoothing=0.0, decays="matrices")
+
+
+@dataclass(frozen=True)
+class PretrainSettings(Settings):
+    """All of a pre-training. The keys are those of the command `pretrain`; the defaults are the paper's.
+
+    `probe_every`: epochs between two linear probes on a part of the training split; 0 for none.
+    """
+
+    model: str = "mae"
+    epochs: int = 300
+    optimiser: OptimiserOptions = PRETRAINING
+    probe_every: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.probe_every < 0:
+            raise ValueError(f"probe_every: expected 0 or more epochs, got {self.probe_every}")
+        if self.data.validation:
+            raise ValueError(f"data.validation: expected 0, as nothing is held out, got {self.data.validation}")
+
+    @property
+    def verb(self) -> str:
+        return "pretrain"
+
+
+FINE_TUNING = OptimiserOptions(
+    rate=5e-4, schedule="cosine", warmup=10, label_smoothing=0.0, clip=10.0, decays="matrices"
+)
+
+
+@dataclass(frozen=True)
+class FewShotSettings(Settings):
+    """All of a few-shot measurement. The keys are those of the command `fewshot`; the defaults are Point-MAE's.
+
+    `options` are further ones of the classifier; those of its encoder come with the weights, `init`. Each fold has
+    `way` classes, `shot` shapes of each to train on and `queries` to test on. `scratch` begins with new weights.
+    `samples` is a number of cycles over which probabilities are averaged, beside the one pass.
+    """
+
+    unnamed: ClassVar[tuple[str, ...]] = ("data.source", "recipe", "model", "init")
+    free: ClassVar[tuple[str, ...]] = ("out", "folds", "recipe")
+
+    model: str = "mae-classifier"
+    attention: str = ""  # that of the weights
+    epochs: int = 150
+    optimiser: OptimiserOptions = FINE_TUNING
+    way: int = 5
+    shot: int = 10
+    folds: int = 10
+    queries: int = 20
+    samples: int = 1
+    scratch: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("way", 2), ("shot", 1), ("folds", 1), ("queries", 1), ("samples", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if str(self.trainer.devices) != "1" or self.trainer.num_nodes != 1:
+            raise ValueError("trainer.devices, trainer.num_nodes: expected 1, as a fold is small")
+
+    @property
+    def verb(self) -> str:
+        return f"fewshot {shlex.quote(self.init or '')}"
 
 
 def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -142,11 +228,7 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
 
 
 def differences(one: Settings, two: Settings) -> list[str]:
-    """Options in which two runs differ, but for those that a run may change when it goes on.
-
-    The number of processes decides how many steps an epoch has, so it has to stay.
-    """
-    free = ("out", "epochs", "recipe", "trainer.accelerator", "trainer.strategy", "trainer.precision")
+    """Options in which two runs differ, but for those that a run may change when it goes on."""
     flat_one, flat_two = dict(_flat(asdict(one))), dict(_flat(asdict(two)))
-    names = [name for name in {**flat_one, **flat_two} if name not in free]
+    names = [name for name in {**flat_one, **flat_two} if name not in one.free]
     return [name for name in names if flat_one.get(name) != flat_two.get(name)]

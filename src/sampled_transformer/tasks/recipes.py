@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
+TRAINING = (["train"], ["pretrain"], ["fewshot"], ["cluster", "train"])  # the commands that take recipes
+
 
 def list_recipes() -> list[str]:
     """The names that `--recipe` takes."""
@@ -26,18 +28,21 @@ def recipe_text(name: str) -> str:
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
-    """Write out the short forms of `train`: configurations come first, so that the line overrides them."""
-    if list(arguments[:1]) != ["train"]:
+    """Write out the short forms of `train` and its kin: configurations come first, so that the line overrides them."""
+    command = next((one for one in TRAINING if list(arguments[: len(one)]) == one), None)
+    if command is None:
         return list(arguments)
-    words = ["--data.source" + word[6:] if word.split("=")[0] == "--data" else word for word in arguments[1:]]
+    words = list(arguments[len(command) :])
+    if command != ["cluster", "train"]:
+        words = ["--data.source" + word[6:] if word.split("=")[0] == "--data" else word for word in words]
     first: list[str] = []
     recipe = _value(words, "--recipe") or _recipe_of(_value(words, "--config"))
     out = _value(words, "--out")
-    if "--resume" in words and out is not None and Path(out, "config.yaml").is_file():
+    if command != ["fewshot"] and "--resume" in words and out is not None and Path(out, "config.yaml").is_file():
         first = ["--config", str(Path(out, "config.yaml"))]
     elif recipe is not None:
         first = ["--config", recipe_text(recipe)]
-    return ["train", *first, *words]
+    return [*command, *first, *words]
 
 
 def _value(words: Sequence[str], option: str) -> str | None:

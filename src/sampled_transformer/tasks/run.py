@@ -8,7 +8,7 @@ import os
 import platform
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,14 @@ from .. import __version__
 from ..attention import list_attention
 from ..data.atomic import atomic_write
 from ..data.errors import printable
-from ..models import create_model
+from ..models import WITHOUT_NORMALS, MaskedAutoencoder, MaskedAutoencoderClassifier, create_model
 from ..weights import Description, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
 from .initial import Loaded, load_initial
-from .loading import Batches, Splits, load_splits
+from .loading import Batches, Splits, View, load_splits
 from .options import DataOptions, OptimiserOptions, Settings, TrainerOptions, differences
+from .task import Task
 from .trained import find_weights
 
 BEST_ON_TEST = "best epoch (chosen on test, not the headline)"
@@ -68,7 +69,8 @@ class RunData(LightningDataModule):
 
 
 def split_names(splits: Splits) -> tuple[str, ...]:
-    return ("test",) if splits.validation is None else ("validation", "test")
+    """The splits that are evaluated after each epoch."""
+    return tuple(name for name in ("validation", "test") if getattr(splits, name) is not None)
 
 
 @dataclass
@@ -78,14 +80,19 @@ class Run:
     settings: Settings
     splits: Splits
     network_options: Mapping[str, Any]
-    task: Classify
+    task: Task
     record: Record
     trainer: Trainer
     loaded: Loaded | None = None
 
     @classmethod
     def prepare(cls, settings: Settings) -> Run:
-        splits = load_splits(settings.data, settings.seed)
+        if settings.model == "mae":
+            raise ValueError("model: expected a classifier; a 'mae' is trained by the command `pretrain`")
+        data = settings.data
+        if data.normals is None and settings.model in WITHOUT_NORMALS:
+            data = replace(data, normals=False)
+        splits = load_splits(data, settings.seed)
         options = {
             "classes": len(splits.train.classes),
             "attention": settings.attention,
@@ -94,11 +101,16 @@ class Run:
         }
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
-        loaded = None
+        check_points(network, splits.view)
+        task = Classify(network, options["classes"], settings.optimiser, settings.seed, split_names(splits))
+        return cls.assemble(settings, splits, options, task)
+
+    @classmethod
+    def assemble(cls, settings: Settings, splits: Splits, options: Mapping[str, Any], task: Task) -> Run:
+        """The run of a task: its first weights, its record and its engine."""
+        network, folder, loaded = task.network, Path(settings.out), None
         if settings.init is not None:
             loaded = load_initial(network, settings.model, splits.train.classes, find_weights(settings.init))
-        task = Classify(network, options["classes"], settings.optimiser, settings.seed, split_names(splits))
-        folder = Path(settings.out)
         record = Record(folder, lambda name, row: save_model(network, folder / name, run.describe(row)))
         run = cls(settings, splits, options, task, record, build_trainer(settings, record), loaded)
         return run
@@ -118,11 +130,17 @@ class Run:
         }
         return Description(self.settings.model, self.network_options, self.splits.train.classes, notes)
 
-    def result(self, finished: bool) -> dict[str, Any]:
+    def figures(self) -> dict[str, Row | None]:
         rows = self.record.rows
-        figures = {"last epoch": rows[-1] if rows else None, BEST_ON_TEST: self.record.best_on("test")}
+        figures = {"last epoch": rows[-1] if rows else None}
+        if self.splits.test is not None:
+            figures[BEST_ON_TEST] = self.record.best_on("test")
         if self.splits.validation is not None:
             figures[BEST_ON_VALIDATION] = self.record.best_on("validation")
+        return figures
+
+    def result(self, finished: bool) -> dict[str, Any]:
+        rows = self.record.rows
         return {
             "command": self.settings.command(),
             "recipe": self.settings.recipe,
@@ -132,7 +150,7 @@ class Run:
             "seed": self.settings.seed,
             "finished": finished,
             "epochs": len(rows),
-            "figures": figures,
+            "figures": self.figures(),
             "classes": list(self.splits.train.classes),
             "confusion": self.record.confusion,
             "seconds": round(sum(row["seconds"] for row in rows), 3),
@@ -151,7 +169,17 @@ def build_network(model: str, options: Mapping[str, Any]) -> nn.Module:
         raise ValueError(f"options: {error}") from None
 
 
-def build_trainer(settings: Settings, record: Record) -> Trainer:
+def check_points(network: nn.Module, view: View) -> None:
+    """Refuse clouds with fewer points than the groups of a network that makes tokens of them."""
+    if isinstance(network, MaskedAutoencoder | MaskedAutoencoderClassifier):
+        least = max(network.groups, network.group_size)
+        if view.points < least:
+            expected = f"expected at least {least}, for {network.groups} groups of {network.group_size}"
+            raise ValueError(f"data.points: {expected}, got {view.points}")
+
+
+def make_trainer(settings: Settings, **more: Any) -> Trainer:
+    """A quiet engine with the options of the settings."""
     for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning"):
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
@@ -159,28 +187,36 @@ def build_trainer(settings: Settings, record: Record) -> Trainer:
             **asdict(settings.trainer),
             max_epochs=settings.epochs,
             gradient_clip_val=settings.optimiser.clip or None,
-            default_root_dir=settings.out,
-            logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
-            plugins=[AtomicCheckpoints()],
-            callbacks=[record, SaveOnInterrupt(record), Progress(record)],
-            num_sanity_val_steps=0,
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
+            **more,
         )
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"trainer: {error}") from None
 
 
-def train(settings: Settings, resume: bool = False) -> dict[str, Any]:
+def build_trainer(settings: Settings, record: Record) -> Trainer:
+    return make_trainer(
+        settings,
+        default_root_dir=settings.out,
+        logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
+        plugins=[AtomicCheckpoints()],
+        callbacks=[record, SaveOnInterrupt(record), Progress(record)],
+        num_sanity_val_steps=0,
+    )
+
+
+def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run] = Run.prepare) -> dict[str, Any]:
     """Train, or go on with a run that was interrupted; returns what result.json holds.
 
+    `prepare` makes the run of the settings: the one of the command `train`, or of another kind of training.
     Raises KeyboardInterrupt, with a line that says how to go on, after Ctrl-C.
     """
     folder = Path(settings.out)
     if is_first_process():
         check_folder(folder, settings, resume)
-    run = Run.prepare(settings)
+    run = prepare(settings)
     going_on = resume and run.record.checkpoint.is_file()
     if going_on:
         check_checkpoint(run)
@@ -211,7 +247,7 @@ def train(settings: Settings, resume: bool = False) -> dict[str, Any]:
 
 def _how_to_go_on(run: Run) -> str:
     where = f"stopped in epoch {len(run.record.rows) + 1} of {run.settings.epochs}"
-    return f"{where}; go on with: sampled-transformer train --out {printable(run.settings.out)} --resume"
+    return f"{where}; go on with: sampled-transformer {run.settings.verb} --out {printable(run.settings.out)} --resume"
 
 
 def is_first_process() -> bool:
@@ -238,17 +274,17 @@ def check_folder(folder: Path, settings: Settings, resume: bool) -> None:
     if not config.is_file():
         raise ValueError(f"{printable(folder)}: no run to resume (there is no config.yaml)")
     try:
-        earlier = read_settings(config)
+        earlier = read_settings(config, type(settings))
     except (TypeError, KeyError, ValueError, yaml.YAMLError):
         raise ValueError(f"{printable(config)}: not the configuration of a run") from None
     if changed := differences(earlier, settings):
         raise ValueError(f"{changed[0]}: expected what the run in {printable(folder)} was started with, to resume it")
 
 
-def read_settings(config: Path) -> Settings:
+def read_settings(config: Path, kind: type[Settings] = Settings) -> Settings:
     tree = yaml.safe_load(config.read_text("utf-8"))
     parts = {"data": DataOptions, "optimiser": OptimiserOptions, "trainer": TrainerOptions}
-    return Settings(**{name: parts[name](**value) if name in parts else value for name, value in tree.items()})
+    return kind(**{name: parts[name](**value) if name in parts else value for name, value in tree.items()})
 
 
 def check_checkpoint(run: Run) -> None:

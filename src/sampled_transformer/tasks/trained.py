@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..attention import Attention
 from ..data.errors import printable
 from ..data.transforms import PRESETS
 from ..weights import Description, WeightsError
@@ -59,10 +58,10 @@ def pick_device(name: str | None) -> torch.device:
         raise ValueError(f"device: {name!r} cannot be used here ({str(error).splitlines()[0]})") from None
 
 
-def cyclic_layers(network: nn.Module) -> list[Attention]:
+def cyclic_layers(network: nn.Module) -> list[nn.Module]:
     """The layers whose result in evaluation depends on a seed."""
-    layers = [module for module in network.modules() if isinstance(module, Attention)]
-    return [layer for layer in layers if hasattr(layer, "seed") and getattr(layer, "sampled", True)]
+    layers = [module for module in network.modules() if hasattr(module, "seed")]
+    return [layer for layer in layers if getattr(layer, "sampled", True) and getattr(layer, "reading", "") != "all"]
 
 
 @torch.inference_mode()

@@ -1,0 +1,145 @@
+"""Speed of pre-training the masked autoencoder: what embedding only the visible groups and grouping whole batches save.
+
+    python benchmarks/mae.py [--threads 1] [--repeats 3] [--batch 64] [--attention sampled] [--small] [--json FILE]
+
+All ways are timed in turns in one process, and ratios are those of the medians; what can be compared is compared first.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from sampled_transformer.models.mae import MaskedAutoencoder
+from sampled_transformer.models.tokens import draw_mask, group_points, take
+
+SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 64}  # those of the recipes *-small
+POINTS = 1024
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    milliseconds: float
+    other_milliseconds: float
+    ratio: float
+    bar: str
+    met: bool
+
+    def __str__(self) -> str:
+        times = f"{self.milliseconds:9.1f} ms {self.other_milliseconds:9.1f} ms"
+        return f"{self.name:66} {times} {self.ratio:6.2f}  bar {self.bar} {'met' if self.met else 'missed'}"
+
+
+def plain_groups(points: Tensor, groups: int, size: int) -> tuple[Tensor, Tensor]:
+    """Farthest points by the loop that PointNet++ ports share, and neighbours by cdist and topk."""
+    batch, n, _ = points.shape
+    nearest, latest, rows = torch.full((batch, n), 1e10), torch.zeros(batch, dtype=torch.int64), torch.arange(batch)
+    chosen = []
+    for _ in range(groups):
+        chosen.append(latest)
+        squared = ((points - points[rows, latest].unsqueeze(1)) ** 2).sum(2)
+        nearest = torch.where(squared < nearest, squared, nearest)
+        latest = nearest.max(1).indices
+    centres = points[rows.unsqueeze(1), torch.stack(chosen, 1)]
+    members = torch.cdist(centres, points).topk(size, largest=False).indices
+    return centres, points[rows.view(-1, 1, 1), members] - centres.unsqueeze(2)
+
+
+def plain_groups_cloud_by_cloud(points: Tensor, groups: int, size: int) -> None:
+    for cloud in points:
+        plain_groups(cloud[None], groups, size)
+
+
+def step(network: MaskedAutoencoder, points: Tensor) -> None:
+    network.zero_grad()
+    network(points).mean().backward()
+
+
+def step_with_all_groups_embedded(network: MaskedAutoencoder, points: Tensor) -> None:
+    """The same step as Point-MAE computes it: all groups are embedded, then the masked ones are thrown away."""
+    network.zero_grad()
+    groups = group_points(points, network.groups, network.group_size)
+    visible, masked = draw_mask(len(points), network.groups, network.mask_ratio)
+    encoder, seen = network.encoder, groups.take(visible)
+    tokens = take(encoder.embedding(groups.points), visible)
+    encoder_forward = encoder.forward
+    encoder.forward = lambda some: encoder.stack(tokens, encoder.position(some.centres), some.centres)  # type: ignore
+    try:
+        network.rebuild(seen, groups.take(masked)).loss().mean().backward()
+    finally:
+        encoder.forward = encoder_forward  # type: ignore
+
+
+def medians(repeats: int, *ways: Callable[[], object]) -> list[float]:
+    """Milliseconds of each way, timed in turns after a first round that does not count."""
+    times: list[list[float]] = [[] for _ in ways]
+    for turn in range(repeats + 1):
+        for way, spent in zip(ways, times, strict=True):
+            begin = time.perf_counter()
+            way()
+            if turn:
+                spent.append(1000 * (time.perf_counter() - begin))
+    return [statistics.median(spent) for spent in times]
+
+
+def check(points: Tensor, groups: int, size: int) -> None:
+    own, (centres, members) = group_points(points, groups, size), plain_groups(points, groups, size)
+    assert torch.equal(own.centres, centres)
+    distances = [t.norm(dim=-1).sort(-1).values for t in (own.points, members)]
+    torch.testing.assert_close(*distances, rtol=1e-4, atol=1e-5)
+
+
+def measure(batch: int, repeats: int, attention: str, small: bool) -> list[Row]:
+    torch.manual_seed(0)
+    # Points on ellipsoids, as surfaces are what is grouped.
+    points = torch.nn.functional.normalize(torch.randn(batch, POINTS, 3), dim=2) * (0.2 + torch.rand(batch, 1, 3))
+    network = MaskedAutoencoder(attention=attention, **(SMALL if small else {}))
+    groups, size = network.groups, network.group_size
+    check(points[:4], groups, size)
+    whole, all_embedded, grouping, plain, looped = medians(
+        repeats,
+        lambda: step(network, points),
+        lambda: step_with_all_groups_embedded(network, points),
+        lambda: group_points(points, groups, size),
+        lambda: plain_groups(points, groups, size),
+        lambda: plain_groups_cloud_by_cloud(points, groups, size),
+    )
+    saved, share, faster, batched = all_embedded / whole, grouping / whole, looped / grouping, plain / grouping
+    return [
+        Row("step, visible groups embedded | all groups embedded", whole, all_embedded, saved, ">= 2", saved >= 2),
+        Row("tokenisation (farthest points and neighbours) | step", grouping, whole, share, "<= 0.2", share <= 0.2),
+        Row("grouping | naive FPS + cdist, cloud by cloud", grouping, looped, faster, ">= 5", faster >= 5),
+        Row("grouping | naive FPS + cdist, the whole batch", grouping, plain, batched, ">= 5", batched >= 5),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--attention", default="sampled")
+    parser.add_argument("--small", action="store_true", help="the network of the recipes *-small")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    size = "small" if arguments.small else "the paper's"
+    print(f"{arguments.batch} clouds of {POINTS} points, {size} network, {arguments.attention} attention")
+    rows = measure(arguments.batch, arguments.repeats, arguments.attention, arguments.small)
+    for row in rows:
+        print(row)
+    if arguments.json:
+        about = {"threads": arguments.threads, "torch": torch.__version__, "machine": platform.machine()}
+        arguments.json.write_text(json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

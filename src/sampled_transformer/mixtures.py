@@ -1,0 +1,98 @@
+"""Mixtures of diagonal Gaussians for many sets at once: log-likelihood (Eq. eq:log_likelihood), assignment, EM."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Covariance = Literal["diagonal", "spherical", "full"]
+#: What an EM step adds to variances, and the names of the forms, as in scikit-learn.
+VARIANCE_FLOOR = 1e-6
+SCIKIT_NAMES = {"diagonal": "diag", "spherical": "spherical", "full": "full"}
+
+
+class Mixture(NamedTuple):
+    """One mixture of K Gaussians in D dimensions for each set."""
+
+    log_weights: Tensor  # (sets, K), the logarithms of weights that sum to 1
+    means: Tensor  # (sets, K, D)
+    deviations: Tensor  # (sets, K, D), standard deviations
+
+    def select(self, sets: Tensor | slice) -> Mixture:
+        return Mixture(self.log_weights[sets], self.means[sets], self.deviations[sets])
+
+    def double(self) -> Mixture:
+        return Mixture(self.log_weights.double(), self.means.double(), self.deviations.double())
+
+
+def log_joint(points: Tensor, mixture: Mixture) -> Tensor:
+    """log(weight_j N(x_i; mean_j, deviation_j)) for every point and component, (sets, n, K)."""
+    log_weights, means, deviations = mixture
+    standardised = (points.unsqueeze(2) - means.unsqueeze(1)) / deviations.unsqueeze(1)  # (sets, n, K, D)
+    normaliser = log_weights - deviations.log().sum(-1) - 0.5 * points.shape[-1] * math.log(2 * math.pi)
+    return normaliser.unsqueeze(1) - 0.5 * standardised.square().sum(-1)
+
+
+def log_likelihood(points: Tensor, mixture: Mixture, mask: Tensor | None = None) -> Tensor:
+    """Mean log-likelihood per point of each set, (sets,): Eq. eq:log_likelihood / n. Zero for a set without points."""
+    each = log_joint(points, mixture).logsumexp(-1)
+    if mask is None:
+        return each.mean(-1) if points.shape[1] else each.sum(-1)
+    return each.masked_fill(~mask, 0).sum(-1) / mask.sum(-1).clamp(min=1)
+
+
+def assign(points: Tensor, mixture: Mixture) -> Tensor:
+    """The likeliest component of every point, (sets, n)."""
+    return log_joint(points, mixture).argmax(-1)
+
+
+def em_step(points: Tensor, mixture: Mixture) -> Mixture:
+    """One step of expectation-maximisation with diagonal covariances, all sets at once; n at least 1."""
+    share = log_joint(points, mixture).softmax(-1)  # (sets, n, K)
+    total = share.sum(1) + 10 * torch.finfo(share.dtype).eps  # a component without points keeps a finite mean
+    means = torch.einsum("snk,snd->skd", share, points) / total.unsqueeze(-1)
+    squares = (points.unsqueeze(2) - means.unsqueeze(1)).square()  # (sets, n, K, D)
+    variances = torch.einsum("snk,snkd->skd", share, squares) / total.unsqueeze(-1)
+    log_weights = (total / total.sum(-1, keepdim=True)).log()
+    return Mixture(log_weights, means, (variances + VARIANCE_FLOOR).sqrt())
+
+
+def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covariance = "diagonal") -> np.ndarray:
+    """LL1: the log-likelihood per point of each set after one EM step of scikit-learn from the given mixtures."""
+    try:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.mixture import GaussianMixture
+    except ModuleNotFoundError:
+        raise ValueError('scikit-learn is not installed: pip install "sampled-transformer[cluster]"') from None
+    if covariance not in SCIKIT_NAMES:
+        raise ValueError(f"covariance: expected one of {', '.join(SCIKIT_NAMES)}, got {covariance!r}")
+    scores = []
+    mixture = mixture.double()
+    weights = mixture.log_weights.exp()
+    weights = weights / weights.sum(-1, keepdim=True)  # the library checks the sum more sharply than float32 holds it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one step is all that is wanted
+        for number, one in enumerate(points.double().cpu().numpy()):
+            start = GaussianMixture(
+                weights.shape[1],
+                covariance_type=SCIKIT_NAMES[covariance],
+                weights_init=weights[number].cpu().numpy(),
+                means_init=mixture.means[number].cpu().numpy(),
+                precisions_init=_precisions(mixture.deviations[number].cpu().numpy(), covariance),
+                reg_covar=VARIANCE_FLOOR,
+                max_iter=1,
+            )
+            scores.append(start.fit(one).score(one))
+    return np.array(scores)
+
+
+def _precisions(deviations: np.ndarray, covariance: Covariance) -> np.ndarray:
+    precisions = deviations**-2.0  # (K, D)
+    if covariance == "spherical":
+        return precisions.mean(1)
+    return precisions if covariance == "diagonal" else precisions[:, :, None] * np.eye(deviations.shape[1])

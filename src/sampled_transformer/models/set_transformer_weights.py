@@ -1,0 +1,93 @@
+"""Weights of the public Set Transformer of Lee et al. in the networks here.
+
+Its modules are called `enc.0.I`, `enc.0.mab0.fc_q.weight`, ..., `dec.0.S`, `dec.0.mab.fc_q.weight`, ...:
+
+| public                                             | here                                                     |
+|----------------------------------------------------|----------------------------------------------------------|
+| `enc.i.I` (1, m, dim)                              | `encoder.blocks.i.inducing` (m, dim)                     |
+| `enc.i.mab0.fc_q`, `fc_k`, `fc_v`, `fc_o`          | `encoder.blocks.i.mab0.query`, `key`, `value`, `output`  |
+| `enc.i.mab1.*`                                     | `encoder.blocks.i.mab1.*`                                |
+| `enc.i.mab.*` (SAB)                                | `encoder.blocks.i.attention.*`                           |
+| `dec.p.S` (1, k, dim), `dec.p.mab.*` (PMA)         | `encoder.pool.seeds`, `encoder.pool.mab.*`               |
+| `dec.j.mab.*` (SAB)                                | `decoder.0.attention.*`, `decoder.1.attention.*`, ...    |
+| `dec.l.weight`, `dec.l.bias` (the last layer)      | `head.weight`, `head.bias`                               |
+
+The clustering network has the PMA first in `dec`, the classifier a Dropout before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+
+from . import create_model
+
+LAYERS = {"fc_q": "query", "fc_k": "key", "fc_v": "value", "fc_o": "output"}
+
+
+def load_public(state: Mapping[str, Tensor], heads: int = 4) -> nn.Module:
+    """The network whose public state_dict this is, in evaluation mode; the number of heads is not in it.
+
+    A "set-transformer-mixture" where `dec` begins with the PMA, else a "set-transformer". Read the file with
+    `torch.load(path, weights_only=True)`.
+    """
+    tensors = convert(state)
+    blocks = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.blocks."))
+    induced = "encoder.blocks.0.inducing" in tensors
+    first = tensors["encoder.blocks.0." + ("mab1" if induced else "attention") + ".query.weight"]  # (dim, inputs)
+    options = {
+        "attention": "induced" if induced else "dense",
+        "dim": first.shape[0],
+        "heads": heads,
+        "depth": blocks,
+        "attention_options": {"inducing": len(tensors["encoder.blocks.0.inducing"])} if induced else {},
+    }
+    head = tensors["head.weight"]
+    if "dec.0.S" in state:
+        decoder = [int(name.split(".")[1]) for name in tensors if name.startswith("decoder.")]
+        options |= {"inputs": first.shape[1], "decoder_depth": 1 + max(decoder, default=-1)}
+        network = create_model("set-transformer-mixture", components=len(tensors["encoder.pool.seeds"]), **options)
+    else:
+        network = create_model("set-transformer", classes=len(head), normals=first.shape[1] == 6, **options)
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"state: expected weights that fit one network, got {reason}") from None
+    return network.eval()
+
+
+def convert(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a public state_dict under their names here."""
+    pools = [match[1] for name in state if (match := re.fullmatch(r"dec\.(\d+)\.S", name))]
+    places = sorted({int(match[1]) for name in state if (match := re.match(r"dec\.(\d+)\.mab\.", name))})
+    if len(pools) != 1 or not any(name.startswith("enc.") for name in state):
+        raise ValueError("state: expected the state_dict of a public Set Transformer, with enc.* and one dec.*.S")
+    decoder = {str(place): number for number, place in enumerate(p for p in places if p != int(pools[0]))}
+    return {_rename(name, pools[0], decoder): _plain(name, tensor) for name, tensor in state.items()}
+
+
+def _rename(name: str, pool: str, decoder: Mapping[str, int]) -> str:
+    part, place, *rest = name.split(".")
+    words = [LAYERS.get(word, word) for word in rest]
+    if part == "enc" and words == ["I"]:
+        return f"encoder.blocks.{place}.inducing"
+    if part == "enc" and words[0] in ("mab0", "mab1", "mab") and words[1] in LAYERS.values():
+        block = "attention" if words[0] == "mab" else words[0]
+        return f"encoder.blocks.{place}.{block}.{'.'.join(words[1:])}"
+    if part == "dec" and place == pool:
+        if words == ["S"]:
+            return "encoder.pool.seeds"
+        if words[0] == "mab" and words[1] in LAYERS.values():
+            return f"encoder.pool.{'.'.join(words)}"
+    if part == "dec" and place in decoder and words[0] == "mab" and words[1] in LAYERS.values():
+        return f"decoder.{decoder[place]}.attention.{'.'.join(words[1:])}"
+    if part == "dec" and words in (["weight"], ["bias"]):
+        return f"head.{words[0]}"
+    raise ValueError(f"state: expected names of a public Set Transformer without LayerNorm, got {name!r}")
+
+
+def _plain(name: str, tensor: Tensor) -> Tensor:
+    return tensor.squeeze(0) if name.endswith((".I", ".S")) else tensor

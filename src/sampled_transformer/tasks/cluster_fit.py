@@ -1,0 +1,232 @@
+"""The clusters of a user's own points: one pass of a trained network, if wanted some EM steps, files and a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..data.atomic import atomic_write
+from ..data.errors import DataError, printable
+from ..data.files import READERS, check_size, read_shape
+from ..data.meshes import Mesh
+from ..data.npz import read_array
+from ..mixtures import Mixture, assign, em_step, log_likelihood
+from .cluster_evaluation import best_of, load_mixture_network
+
+TEXT = (".csv", ".txt", ".xyz", ".pts")
+MESH_POINTS = 2048  # drawn from the surface of a mesh
+COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+MOST_DRAWN = 5000  # points in a picture; more of them only make it slow
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The mixture found for one file, in the units of the file."""
+
+    file: str
+    points: np.ndarray  # (n, D)
+    weights: np.ndarray  # (K,)
+    means: np.ndarray  # (K, D)
+    deviations: np.ndarray  # (K, D)
+    assignments: np.ndarray  # (n,), the likeliest cluster of each point, from 0
+    log_likelihood: float  # per point
+
+    def summary(self) -> dict[str, Any]:
+        """What a JSON file holds."""
+        counts = np.bincount(self.assignments, minlength=len(self.weights))
+        clusters = [
+            {"weight": weight, "mean": mean, "deviation": deviation, "points": count}
+            for weight, mean, deviation, count in zip(
+                self.weights.tolist(), self.means.tolist(), self.deviations.tolist(), counts.tolist(), strict=True
+            )
+        ]
+        return {
+            "file": self.file,
+            "points": len(self.points),
+            "log_likelihood": self.log_likelihood,
+            "clusters": clusters,
+            "assignments": self.assignments.tolist(),
+        }
+
+
+def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, device: str | None = None) -> Clusters:
+    """Read a file of points and find its mixture.
+
+    Args:
+        path: points; rows of as many numbers as the network's dimension, or any file of 3-D points for one of 3-D.
+        weights: a file of weights of `cluster train`.
+        refine: EM steps after the network's answer.
+        samples: passes of a sampled network, of which the likeliest is taken.
+    """
+    if refine < 0:
+        raise ValueError(f"refine: expected 0 or more EM steps, got {refine}")
+    network, _, trained_on = load_mixture_network(weights, device)
+    points = read_points(path, network.inputs)
+    check_clusters(points, network.components, printable(path))
+    # The network knows mixtures of one extent: the file's points are brought to it, and what is found is brought back.
+    low, high = points.min(0), points.max(0)
+    centre, scale = (low + high) / 2, (high - low).max() / 2 / (trained_on.spread + trained_on.deviation)
+    scaled = torch.from_numpy((points - centre) / scale)[None]  # float64: map coordinates do not survive float32
+    place = next(network.parameters()).device
+    found = best_of(network, scaled.float().to(place), samples)
+    mixture = Mixture(*(part.cpu().double() for part in found))
+    for _ in range(refine):
+        mixture = em_step(scaled, mixture)
+    likelihood = log_likelihood(scaled, mixture).item() - points.shape[1] * float(np.log(scale))
+    return Clusters(
+        str(path),
+        points,
+        mixture.log_weights[0].exp().numpy(),
+        mixture.means[0].numpy() * scale + centre,
+        mixture.deviations[0].numpy() * scale,
+        assign(scaled, mixture)[0].numpy(),
+        likelihood,
+    )
+
+
+def read_points(path: str | Path, dimension: int) -> np.ndarray:
+    """The points of a file, (n, dimension), float64 and finite."""
+    path = Path(path)
+    try:
+        check_size(path)
+        table = _read(path, dimension)
+    except (ValueError, OSError) as error:  # DataError is a ValueError
+        place = printable(path)
+        raise DataError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
+    table = np.asarray(table, np.float64)
+    if table.ndim != 2 or table.shape[1] != dimension:
+        raise DataError(
+            f"{printable(path)}: expected {dimension} numbers a point, those of the network, got shape {table.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(table).all(1))
+    if len(bad):
+        raise DataError(f"{printable(path)}: expected finite numbers, got NaN or infinity in point {bad[0] + 1}")
+    return table
+
+
+def _read(path: Path, dimension: int) -> np.ndarray:
+    suffix = path.suffix.lower()
+    if suffix in TEXT:
+        table = read_table(path)
+        if dimension != 3 or table.shape[1] == 3:
+            return table
+    elif suffix == ".npy":
+        return read_array(path)
+    elif dimension != 3 and suffix in READERS:
+        raise DataError(f"expected points of {dimension} coordinates, those of the network, got a file of 3-D points")
+    if suffix not in READERS:
+        raise DataError(f"unknown format '{path.suffix}' (known: {' '.join(READERS)})")
+    try:
+        raw = READERS[suffix](path)
+    except (ValueError, OSError):
+        raise
+    except Exception as error:  # a damaged file can make any reader raise anything
+        raise DataError(f"damaged {suffix[1:].upper()} file ({type(error).__name__})") from None
+    if isinstance(raw, Mesh):
+        return read_shape(path, points=MESH_POINTS, normals="none", normalise=False).points
+    return raw.points
+
+
+def read_table(path: Path) -> np.ndarray:
+    """Numbers between commas, semicolons or spaces, one point a line, after at most one line of names."""
+    lines = path.read_bytes().decode("utf-8-sig", "replace").splitlines()
+    rows = [
+        (number, line.replace(";", " ").replace(",", " ").split())
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.strip().startswith(("#", "//"))
+    ]
+    if rows and not any(map(_is_number, rows[0][1])):
+        rows = rows[1:]
+    if not rows:
+        raise DataError("no line of numbers")
+    width = len(rows[0][1])
+    for number, words in rows:
+        if len(words) != width:
+            raise DataError(f"line {number}: {len(words)} numbers where the first line has {width}")
+        bad = [word for word in words if not _is_number(word)]
+        if bad:
+            raise DataError(f"line {number}: {bad[0][:40]!r} is not a number")
+    return np.array([words for _, words in rows], np.float64)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def check_clusters(points: np.ndarray, components: int, where: str) -> None:
+    """There must be points to tell apart, as many at least as there are clusters."""
+    if len(points) < components:
+        raise DataError(f"{where}: expected at least {components} points for {components} clusters, got {len(points)}")
+    if (points == points[0]).all():
+        raise DataError(f"{where}: expected different points, got {len(points)} times the same")
+    different = len(np.unique(points, axis=0))
+    if different < components:
+        raise DataError(f"{where}: expected at least {components} different points, got {different}")
+
+
+def check_ending(name: str, path: str | None, *endings: str) -> None:
+    """Said before anything is computed."""
+    if path is not None and Path(path).suffix.lower() not in endings:
+        raise ValueError(f"{name}: expected a file that ends in {' or '.join(endings)}, got {printable(path)!r}")
+
+
+def write_clusters(clusters: Clusters, path: str | Path) -> None:
+    """By the ending: .json for all that was found, .csv for the points with their cluster, .svg for a picture."""
+    write = {".json": _json, ".csv": _csv, ".svg": picture}[Path(path).suffix.lower()]
+    with atomic_write(path) as file:
+        file.write(write(clusters).encode("utf-8"))
+
+
+def _json(clusters: Clusters) -> str:
+    return json.dumps(clusters.summary(), indent=1) + "\n"
+
+
+def _csv(clusters: Clusters) -> str:
+    """A line a point: its coordinates, its cluster, and that cluster's weight, mean and deviation."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    axes = [f"x{axis + 1}" for axis in range(clusters.points.shape[1])]
+    names = [f"{what}_{axis}" for what in ("mean", "deviation") for axis in axes]
+    writer.writerow([*axes, "cluster", "weight", *names])
+    for point, own in zip(clusters.points.tolist(), clusters.assignments.tolist(), strict=True):
+        found = [clusters.weights[own], *clusters.means[own], *clusters.deviations[own]]
+        writer.writerow([*point, own, *(float(value) for value in found)])
+    return text.getvalue()
+
+
+def picture(clusters: Clusters, size: int = 640) -> str:
+    """An SVG of the first two coordinates: points in the colour of their cluster, ellipses of two deviations."""
+    points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
+    means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
+    low, high = points.min(0), points.max(0)
+    scale = 0.9 * size / (high - low).max()
+
+    def place(where: np.ndarray) -> np.ndarray:  # the vertical axis of a picture points down
+        return size / 2 + (where - (low + high) / 2) * scale * (1, -1)
+
+    shown = np.linspace(0, len(points) - 1, min(len(points), MOST_DRAWN)).round().astype(int)
+    marks = [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{COLOURS[own % len(COLOURS)]}" fill-opacity="0.6"/>'
+        for (x, y), own in zip(place(points[shown]).tolist(), clusters.assignments[shown].tolist(), strict=True)
+    ]
+    marks += [
+        f'<ellipse cx="{x:.1f}" cy="{y:.1f}" rx="{2 * a * scale:.1f}" ry="{2 * b * scale:.1f}" fill="none" '
+        f'stroke="{COLOURS[own % len(COLOURS)]}" stroke-width="2"><title>cluster {own}, weight {weight:.3f}</title>'
+        "</ellipse>"
+        for own, ((x, y), (a, b), weight) in enumerate(
+            zip(place(means).tolist(), deviations.tolist(), clusters.weights.tolist(), strict=True)
+        )
+    ]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {size} {size}">'
+    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *marks, "</svg>", ""])

@@ -1,0 +1,214 @@
+"""The contextual mapping (Definition 3.2) that selective shifts and all-max-shifts make together (appendix E.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import patterns
+from .grid import Delta, Integers, Setting, all_inputs, embedding, random_inputs
+from .heads import all_max_shift, project, selective_shift
+from .patterns import Pattern
+
+EXHAUSTIVE = 100_000  # the largest grid that is run whole if nothing else is said
+
+
+@dataclass(frozen=True)
+class Construction:
+    """A reading of the proof: the pattern of the selective shifts for token i, and that of the all-max-shifts.
+
+    `first` is the first token that is shifted: 1, since the closed forms leave l_1 alone, or 0 where g^1 takes part.
+    """
+
+    title: str
+    select: Callable[[int, int], Pattern]
+    spread: Callable[[int], Pattern]
+    first: int = 1
+
+
+CONSTRUCTIONS = {
+    "pairs": Construction("the proof as its closed forms mean it", patterns.pair, patterns.cycle_to_next),
+    "written": Construction("eq:selective_attn to the letter", patterns.pair_as_written, patterns.cycle_to_next),
+    "closed": Construction("all of g^1 ... g^n, as SAttn writes", patterns.pair, patterns.cycle_to_next, first=0),
+    "cycle": Construction(
+        "one whole cycle, one direction", lambda n, i: patterns.cycle_to_previous(n), patterns.cycle_to_previous
+    ),
+}
+
+
+@dataclass
+class Trace:
+    """What a construction makes of a batch of inputs: ids u^T L, (inputs, n), in half steps, at each stage."""
+
+    setting: Setting
+    inputs: Integers  # (inputs, d, n), without the embedding
+    start: Integers  # l_1 ... l_n
+    selected: Integers  # l~_1 ... l~_n
+    spread: list[Integers]  # after each all-max-shift
+    values: Integers  # (inputs, d, n), what the last layer leaves
+    layers: list[Integers] = field(default_factory=list)  # ids after every layer, if asked for
+    attentions: int = 0
+
+    @property
+    def ids(self) -> Integers:
+        """q(L), the result."""
+        return self.spread[-1]
+
+
+def run(
+    inputs: Integers,
+    setting: Setting,
+    construction: str = "pairs",
+    *,
+    constant: int | None = None,
+    keep: bool = False,
+) -> Trace:
+    """Send inputs of the grid, (inputs, d, n), through all layers; `constant` replaces c of the all-max-shifts."""
+    reading = construction_of(construction)
+    return run_patterns(
+        inputs,
+        setting,
+        {token: reading.select(setting.n, token) for token in range(reading.first, setting.n)},
+        reading.spread(setting.n),
+        constant=constant,
+        keep=keep,
+    )
+
+
+def run_patterns(
+    inputs: Integers,
+    setting: Setting,
+    select: dict[int, Pattern],
+    spread: Pattern,
+    *,
+    constant: int | None = None,
+    keep: bool = False,
+) -> Trace:
+    """delta^-d selective shifts for each token of `select`, in its order, then n all-max-shifts."""
+    values = inputs + embedding(setting)
+    start = project(values, setting)
+    trace = Trace(setting, inputs, start, start, [], values, [start] if keep else [])
+    for token, pattern in select.items():
+        for b in windows(setting, token):
+            values = selective_shift(values, pattern, b, setting)
+            trace.attentions += 1
+            if keep:
+                trace.layers.append(project(values, setting))
+    trace.selected = project(values, setting)
+    for _ in range(setting.n):
+        values = all_max_shift(values, spread, setting, constant)
+        trace.spread.append(project(values, setting))
+    trace.values = values
+    trace.attentions += setting.n
+    trace.layers += trace.spread if keep else []
+    return trace
+
+
+def windows(setting: Setting, token: int) -> range:
+    """The ids that token can have before it is shifted, in half steps: one selective shift for each."""
+    place = setting.n - 1 if token == 0 else token - 1
+    lowest = 2 * setting.steps * setting.spacing * place
+    return range(lowest, lowest + 2 * setting.base, 2)
+
+
+def identify(
+    inputs: Integers,
+    setting: Setting,
+    construction: str = "cycle",
+    order: Sequence[int] | None = None,
+    constant: int | None = None,
+) -> Integers:
+    """q(L) for points whose embedding follows the cycle `order` (`Cycle.order[0].tolist()`), (inputs, n)."""
+    tokens = patterns.tokens_of(range(setting.n) if order is None else order)
+    if len(tokens) != setting.n:
+        raise ValueError(f"order: expected {setting.n} points, got {len(tokens)}")
+    ids = np.empty((len(inputs), setting.n), dtype=object)
+    ids[:, tokens] = run(inputs[:, :, tokens], setting, construction, constant=constant).ids
+    return ids
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Definition 3.2, checked: None where a rule holds, else the counter-example in words."""
+
+    setting: Setting
+    inputs: int
+    exhaustive: bool
+    attentions: int
+    digits: int  # of the largest id, as a multiple of delta
+    within: str | None
+    between: str | None
+
+    @property
+    def holds(self) -> bool:
+        return self.within is None and self.between is None
+
+
+def contextual_mapping(
+    n: int,
+    d: int,
+    delta: Delta,
+    *,
+    construction: str = "pairs",
+    limit: int = EXHAUSTIVE,
+    samples: int = 2000,
+    seed: int = 0,
+) -> Verdict:
+    """Run the construction on every input of the grid and check Definition 3.2.
+
+    A grid of more than `limit` inputs is checked on `samples` random ones.
+    """
+    setting = Setting.of(n, d, delta)
+    exhaustive = setting.inputs <= limit
+    inputs = all_inputs(setting) if exhaustive else random_inputs(setting, samples, seed)
+    trace = run(inputs, setting, construction)
+    largest = int(trace.ids.max()) // 2
+    return Verdict(
+        setting,
+        len(inputs),
+        exhaustive,
+        trace.attentions,
+        len(str(largest)),
+        repeated_within(trace, trace.ids),
+        repeated_between(trace, trace.ids),
+    )
+
+
+def repeated_within(trace: Trace, ids: Integers) -> str | None:
+    """Rule 1 of Definition 3.2: an input two of whose ids agree."""
+    for row, line in enumerate(ids.tolist()):
+        if len(set(line)) < len(line):
+            return f"{describe(trace, row)} has ids {numbers(trace.setting, line)}"
+    return None
+
+
+def repeated_between(trace: Trace, ids: Integers) -> str | None:
+    """Rule 2 of Definition 3.2: two inputs that share an id."""
+    owner: dict[int, tuple[int, int]] = {}
+    for row, line in enumerate(ids.tolist()):
+        for token, identity in enumerate(line):
+            other, place = owner.setdefault(identity, (row, token))
+            if other != row:
+                return (
+                    f"{describe(trace, other)} token {place + 1} and {describe(trace, row)} token {token + 1} "
+                    f"share the id {trace.setting.real(identity)}"
+                )
+    return None
+
+
+def describe(trace: Trace, row: int) -> str:
+    """An input as the columns of G, one for each token."""
+    columns = trace.inputs[row].T.tolist()
+    return "G=" + "|".join(numbers(trace.setting, column) for column in columns)
+
+
+def numbers(setting: Setting, values: Sequence[int]) -> str:
+    return ",".join(str(setting.real(value)) for value in values)
+
+
+def construction_of(name: str) -> Construction:
+    if name not in CONSTRUCTIONS:
+        raise ValueError(f"construction: expected one of {', '.join(CONSTRUCTIONS)}, got {name!r}")
+    return CONSTRUCTIONS[name]
