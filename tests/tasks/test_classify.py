@@ -77,3 +77,11 @@ def test_accuracies_leave_out_classes_without_shapes():
 def test_options_that_cannot_be(options, message):
     with pytest.raises(ValueError, match=message):
         OptimiserOptions(**options)
+
+
+def test_steps_before_milestones():
+    options = OptimiserOptions(schedule="step", decay=0.1, milestones=[3, 5])
+    factor = schedule(options, total=80, per_epoch=10)
+    assert [round(factor(step), 6) for step in (0, 29, 30, 49, 50, 79)] == [1, 1, 0.1, 0.1, 0.01, 0.01]
+    with pytest.raises(ValueError, match="milestones: expected epochs from 1 on"):
+        OptimiserOptions(milestones=[0])

@@ -9,12 +9,14 @@ from torch import nn
 
 from ..registry import look_up
 from .basic import BasicClassifier
+from .hierarchical import HierarchicalClassifier
 from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier
 from .mixture import PoolingMixture, SetTransformerMixture
 from .set_transformer import SetTransformer
 
 REGISTRY: dict[str, Callable[..., nn.Module]] = {
     "basic": BasicClassifier,
+    "hierarchical": HierarchicalClassifier,
     "mae": MaskedAutoencoder,
     "mae-classifier": MaskedAutoencoderClassifier,
     "pooling-mixture": PoolingMixture,
@@ -26,6 +28,7 @@ WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that take positions alon
 __all__ = [
     "WITHOUT_NORMALS",
     "BasicClassifier",
+    "HierarchicalClassifier",
     "MaskedAutoencoder",
     "MaskedAutoencoderClassifier",
     "PoolingMixture",

@@ -14,7 +14,7 @@ from ..tasks.studies import STUDIES, Study, result_file
 
 HEADLINE = "last epoch"
 OURS = "basic-sampled"
-SEARCH = "recipe-search"
+SEARCH, WEIGHTS = "recipe-search", "weights"
 
 HEAD = """# Results
 
@@ -64,6 +64,8 @@ def results_page(results: Path) -> str:
         rows = read_rows(results, name, study)
         if rows:
             sections.append(study_section(name, study, rows))
+    if (results / WEIGHTS).is_dir():
+        sections.append(weights_section(results / WEIGHTS))
     if (results / SEARCH).is_dir():
         sections.append(search_section(results / SEARCH))
     return "\n".join(sections)
@@ -101,6 +103,21 @@ def study_section(name: str, study: Study, rows: list[Row]) -> str:
         f"thread{'s' if threads != [1] else ''} a run; torch {rows[0].runs[0]['versions']['torch']}.",
         "",
     ]
+    return "\n".join(lines)
+
+
+def weights_section(folder: Path) -> str:
+    """What the weights that come with the package reach, and how they were made."""
+    lines = ["## The weights that come with the package", ""]
+    for path in sorted(folder.glob("*.json")):
+        entry = json.loads(path.read_text("utf-8"))
+        lines += [f"### {path.stem}", "", entry["description"], ""]
+        lines += ["| way to ask | accuracy % | mean over classes % |", "|---|---|---|"]
+        for kind, row in entry["figures"].items():
+            lines.append(f"| {kind} | {100 * row['accuracy']:.2f} | {100 * row['mean_class_accuracy']:.2f} |")
+        lines += ["", f"{entry['shapes']} test shapes, {entry['points']} points. Made and measured with", ""]
+        lines += [f"    {command}" for command in entry["commands"]]
+        lines += ["", f"Training took {entry['seconds']:.0f} s of wall time on {entry['machine']}.", ""]
     return "\n".join(lines)
 
 

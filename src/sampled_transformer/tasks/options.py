@@ -53,6 +53,7 @@ class OptimiserOptions:
         warmup: epochs of rising learning rate; 0 if not given, and 30 % of the run with "one-cycle".
         decay: factor of the schedule "step".
         decay_epochs: epochs between two steps of the schedule "step".
+        milestones: the epochs before which it steps instead, such as [120, 160].
         label_smoothing: share of the target that is spread over all classes.
         clip: largest norm of the gradient; 0 for any.
         decays: which weights do: "all", or only "matrices", not biases, norms and tokens.
@@ -65,6 +66,7 @@ class OptimiserOptions:
     warmup: float | None = None
     decay: float = 0.5
     decay_epochs: int = 20
+    milestones: list[int] = field(default_factory=list)
     label_smoothing: float = 0.1
     clip: float = 0.0
     decays: Literal["all", "matrices"] = "all"
@@ -74,6 +76,8 @@ class OptimiserOptions:
             raise ValueError(f"optimiser.rate: expected a positive number, got {self.rate}")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"optimiser.label_smoothing: expected 0 to below 1, got {self.label_smoothing}")
+        if any(epoch < 1 for epoch in self.milestones):
+            raise ValueError(f"optimiser.milestones: expected epochs from 1 on, got {self.milestones}")
         if self.decay_epochs < 1:
             raise ValueError(f"optimiser.decay_epochs: expected at least 1, got {self.decay_epochs}")
         for name in ("weight_decay", "decay", "clip", "warmup"):
