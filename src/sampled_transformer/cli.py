@@ -10,7 +10,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import io
 import sys
 import warnings
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
 from sampled_transformer import __version__
 from sampled_transformer.commands import cluster, mae, tables
+from sampled_transformer.commands.extras import training_module
 from sampled_transformer.commands.theory import theory
 from sampled_transformer.memory import keep_freed_memory
 from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
@@ -145,7 +145,7 @@ def train(
         init: weights to begin with: the folder of a run, a file of weights, or a name that comes with the package.
         resume: go on with the run in --out, whose options then need not be given again.
     """
-    run = _training("run")
+    run = training_module("run")
     settings = Settings(data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init)
     result = run.train(settings, resume)
     if not run.is_first_process():
@@ -234,16 +234,6 @@ def predict(
     return int(any(answer.error is not None for answer in answers))
 
 
-def _training(module: str) -> Any:
-    """A module that needs the training engine, which is an extra."""
-    try:
-        return import_module(f"sampled_transformer.tasks.{module}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("lightning", "torchmetrics"):
-            raise
-        raise ValueError(f'{error.name} is not installed: pip install "sampled-transformer[train]"') from None
-
-
 def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
     """Train three small networks on the parts that come with the package, in about five minutes, and write a report.
 
@@ -252,7 +242,7 @@ def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
         epochs: of each network.
         points: of each part.
     """
-    _training("run")
+    training_module("run")
     from sampled_transformer.demo import main
 
     main(Path(out), epochs, points)

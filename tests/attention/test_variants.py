@@ -123,3 +123,14 @@ def test_linear_attention_ignores_scale_and_reads_everything() -> None:
     assert torch.equal(layer(x), other(x))
     (grad,) = torch.autograd.grad(layer(x)[0, 0].sum(), x)
     assert (grad[0].abs().amax(1) > 0).all()
+
+
+@pytest.mark.parametrize("curve", ["morton", "hilbert"])
+def test_packed_sets_follow_the_curve_in_the_same_fine_cells(curve: str) -> None:
+    """Points nearer than 2^-10 of the set's side, given against their order, besides two far ones."""
+    line = torch.linspace(1e-4, 0, 50, dtype=torch.float64)
+    points = torch.cat([line, torch.tensor([1.0, -1.0], dtype=torch.float64)])[:, None].expand(-1, 3).contiguous()
+    turn = torch.eye(3, dtype=torch.float64)
+    plain = curve_cycle(points[None], turn, curve, Sets())
+    packed = curve_cycle(points[None], turn, curve, Sets(ptr=torch.tensor([0, 52])))
+    assert torch.equal(plain.order[0], packed.order)

@@ -40,9 +40,10 @@ def curve_cycle(positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbe
     of the curve's finest grid, which follow each other as they are given.
     """
     turned = positions.double() @ turn
+    bits = min(20, 62 // positions.shape[-1])
     if sets.ptr is not None:
-        return Cycle.from_order(space_filling_order(turned[0], curve, ptr=sets.ptr)[None], sets.ptr)
-    order = space_filling_order(turned, curve, bits=20 if positions.shape[-1] < 4 else 10, mask=sets.mask)
+        return Cycle.from_order(space_filling_order(turned[0], curve, bits=bits, ptr=sets.ptr)[None], sets.ptr)
+    order = space_filling_order(turned, curve, bits=bits, mask=sets.mask)
     return Cycle.from_order(order[:, None])
 
 

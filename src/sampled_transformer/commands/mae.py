@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from sampled_transformer.commands.extras import training_module
 from sampled_transformer.tasks.options import (
     FINE_TUNING,
     PRETRAINING,
@@ -48,7 +48,7 @@ def pretrain(
         probe_every: epochs between two linear probes on a part of the training split, if it has labels; 0 for none.
         resume: go on with the run in --out, whose options then need not be given again.
     """
-    tasks = _training("pretrain")
+    tasks = training_module("pretrain")
     settings = PretrainSettings(
         data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init, probe_every
     )
@@ -92,7 +92,7 @@ def probe(
     from sampled_transformer.data.errors import printable
     from sampled_transformer.tasks.trained import find_weights
 
-    result = _training("probe").probe(
+    result = training_module("probe").probe(
         find_weights(weights),
         data,
         root,
@@ -156,7 +156,7 @@ def fewshot(
     """
     from sampled_transformer.data.errors import printable
 
-    tasks = _training("fewshot")
+    tasks = training_module("fewshot")
     settings = FewShotSettings(
         data,
         out,
@@ -219,13 +219,3 @@ def reconstruct(
     print(f"{printable(file)}: {rebuilt}")
     counts = (f"{name}.ply {len(getattr(clouds, name))}" for name in ("visible", "rebuilt", "original"))
     print(f"{printable(out)}: {', '.join(counts)} points")
-
-
-def _training(module: str) -> Any:
-    """A module that needs the training engine, which is an extra."""
-    try:
-        return import_module(f"sampled_transformer.tasks.{module}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("lightning", "torchmetrics"):
-            raise
-        raise ValueError(f'{error.name} is not installed: pip install "sampled-transformer[train]"') from None

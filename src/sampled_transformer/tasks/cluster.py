@@ -35,6 +35,7 @@ from ..models.mixture import MixtureNetwork
 from ..weights import Description, save_model
 from .cluster_evaluation import draw, fixed_sets, mean_likelihood, measure, predict
 from .cluster_options import ClusterSettings, changed
+from .folders import check_unchanged, config_to_resume
 from .loading import CYCLES, ORDER, derive
 
 Row = dict[str, float]
@@ -204,15 +205,10 @@ def watched_likelihood(run: ClusterRun, watched: Sequence[Mixtures]) -> float:
 
 def check_folder(folder: Path, settings: ClusterSettings, resume: bool) -> None:
     """Refuse to write over a run, and to go on with one that was made with other options."""
-    config = folder / "config.yaml"
-    if not resume:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{printable(folder)}: exists already; choose another --out, or --resume the run in it")
+    config = config_to_resume(folder, resume)
+    if config is None:
         return
-    if not config.is_file():
-        raise ValueError(f"{printable(folder)}: no run to resume (there is no config.yaml)")
-    if differing := changed(read_settings(config), settings):
-        raise ValueError(f"{differing[0]}: expected what the run in {printable(folder)} was started with, to resume it")
+    check_unchanged(folder, changed(read_settings(config), settings))
 
 
 def read_settings(config: Path) -> ClusterSettings:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from .options import _flat
+from .options import flat
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class ClusterSettings:
 
     def command(self) -> str:
         """The command that makes the same run, whatever recipe and files its options came from."""
-        usual = dict(_flat(ClusterSettings(out="-").tree()))
+        usual = dict(flat(ClusterSettings(out="-").tree()))
         words = ["sampled-transformer cluster train"]
-        for name, value in _flat(self.tree()):
+        for name, value in flat(self.tree()):
             if name != "recipe" and value != usual.get(name):
                 words.append(f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}")
         return " ".join(words)
@@ -101,6 +101,6 @@ def changed(one: ClusterSettings, two: ClusterSettings) -> list[str]:
     The number of steps shapes the learning rate from the first step on, so it has to stay.
     """
     free = ("out", "recipe")
-    flat_one, flat_two = dict(_flat(one.tree())), dict(_flat(two.tree()))
+    flat_one, flat_two = dict(flat(one.tree())), dict(flat(two.tree()))
     names = [name for name in {**flat_one, **flat_two} if name not in free]
     return [name for name in names if flat_one.get(name) != flat_two.get(name)]

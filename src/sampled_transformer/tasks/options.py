@@ -147,9 +147,9 @@ class Settings:
 
     def command(self) -> str:
         """The command that makes the same run, whatever recipe and files its options came from."""
-        usual = dict(_flat(asdict(type(self)(DataOptions(""), out="-"))))
+        usual = dict(flat(asdict(type(self)(DataOptions(""), out="-"))))
         words = [f"sampled-transformer {self.verb} --data {shlex.quote(self.data.source)}"]
-        for name, value in _flat(asdict(self)):
+        for name, value in flat(asdict(self)):
             if name not in self.unnamed and value != usual.get(name):
                 words.append(f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}")
         return " ".join(words)
@@ -223,16 +223,17 @@ class FewShotSettings(Settings):
         return f"fewshot {shlex.quote(self.init or '')}"
 
 
-def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Options as they stand on the line: data.points and its value."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
+            yield from flat(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", value
 
 
 def differences(one: Settings, two: Settings) -> list[str]:
     """Options in which two runs differ, but for those that a run may change when it goes on."""
-    flat_one, flat_two = dict(_flat(asdict(one))), dict(_flat(asdict(two)))
+    flat_one, flat_two = dict(flat(asdict(one))), dict(flat(asdict(two)))
     names = [name for name in {**flat_one, **flat_two} if name not in one.free]
     return [name for name in names if flat_one.get(name) != flat_two.get(name)]

@@ -28,6 +28,7 @@ from ..models import WITHOUT_NORMALS, MaskedAutoencoder, MaskedAutoencoderClassi
 from ..weights import Description, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
+from .folders import check_unchanged, config_to_resume
 from .initial import Loaded, load_initial
 from .loading import Batches, Splits, View, load_splits
 from .options import DataOptions, OptimiserOptions, Settings, TrainerOptions, differences
@@ -266,19 +267,14 @@ def finish(run: Run, finished: bool) -> dict[str, Any]:
 
 def check_folder(folder: Path, settings: Settings, resume: bool) -> None:
     """Refuse to write over a run, and to go on with one that was made with other options."""
-    config = folder / "config.yaml"
-    if not resume:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{printable(folder)}: exists already; choose another --out, or --resume the run in it")
+    config = config_to_resume(folder, resume)
+    if config is None:
         return
-    if not config.is_file():
-        raise ValueError(f"{printable(folder)}: no run to resume (there is no config.yaml)")
     try:
         earlier = read_settings(config, type(settings))
     except (TypeError, KeyError, ValueError, yaml.YAMLError):
         raise ValueError(f"{printable(config)}: not the configuration of a run") from None
-    if changed := differences(earlier, settings):
-        raise ValueError(f"{changed[0]}: expected what the run in {printable(folder)} was started with, to resume it")
+    check_unchanged(folder, differences(earlier, settings))
 
 
 def read_settings(config: Path, kind: type[Settings] = Settings) -> Settings:
