@@ -68,8 +68,23 @@ class TransformerBlock(nn.Module):
         if mask is not None:  # before the norms and the feed-forward layer, whose gradients a NaN would spoil
             x = x.masked_fill(~mask[..., None], 0)
         attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle)
-        x = x + self.drop_path(self.dropout(attended), ptr)
-        return x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)
+        x = add_branch(x, self.drop_path(self.dropout(attended), ptr))
+        return add_branch(x, self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr))
+
+
+def add_branch(x: Tensor, branch: Tensor) -> Tensor:
+    """x + branch, where the branch ends in a linear layer: its memory takes the sum, as that layer does not need it.
+
+    A pass over fresh memory costs a CPU more than the addition. A compiler and torch.func see to that themselves.
+    """
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or branch.dtype != x.dtype  # autocast: the sum is as wide as the wider of both
+        or branch.data_ptr() == x.data_ptr()
+    ):
+        return x + branch
+    return branch.add_(x)
 
 
 class DropPath(nn.Module):

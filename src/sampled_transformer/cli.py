@@ -18,6 +18,7 @@ from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
 from sampled_transformer import __version__
 from sampled_transformer.commands import cluster, mae, tables
+from sampled_transformer.commands.bench import bench
 from sampled_transformer.commands.extras import training_module
 from sampled_transformer.commands.theory import theory
 from sampled_transformer.memory import keep_freed_memory
@@ -284,6 +285,7 @@ COMMANDS: dict[str, Any] = {
         "evaluate": cluster.cluster_evaluate,
         "fit": cluster.cluster_fit,
     },
+    "bench": bench,
     "theory": theory,
     "tables": {
         "_help": "Measure the paper's tables.",

@@ -12,7 +12,8 @@ import yaml  # type: ignore[import-untyped]
 
 from .cycles import Cycle
 from .data import load_data
-from .report.run_page import graph_objects, write_report
+from .report.page import graph_objects
+from .report.run_page import write_report
 from .tasks.evaluation import evaluate
 from .tasks.options import DataOptions, OptimiserOptions, Settings
 from .tasks.recipes import recipe_text

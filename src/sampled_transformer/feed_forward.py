@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .linear import Linear
 
-ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
+ACTIVATIONS = {"relu": torch.relu_, "gelu": nn.functional.gelu}
 
 
 class FeedForward(nn.Module):

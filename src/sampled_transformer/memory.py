@@ -8,6 +8,14 @@ import ctypes
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
 
 
+def give_back_memory() -> bool:
+    """Hand the memory of freed tensors to the system now; False if the C library cannot."""
+    try:
+        return bool(ctypes.CDLL(None).malloc_trim(0))
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return False
+
+
 def keep_freed_memory() -> bool:
     """Let the C library keep the memory of freed tensors instead of handing it to the system; False if it cannot.
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from .compiled import Compiled
+
 
 def take(x: Tensor, index: Tensor) -> Tensor:
     """Pick points: x (batch, n, heads, head_dim), index (batch or 1, heads or 1, m) -> (batch, m, heads, head_dim)."""
@@ -41,20 +43,38 @@ def pair_attention(query: Tensor, key: Tensor, value: Tensor, successor: Tensor,
 
     `successor` (batch or 1, heads or 1, n) must be a permutation of the points.
     """
-    return _PairAttention.apply(query, key, value, successor, scale)
+    together = successor.shape[1] == 1  # all heads walk the same way: a row of memory holds them all
+
+    def as_rows(x: Tensor) -> Tensor:
+        return x.flatten(0, 1) if together else x.flatten(0, 2)[:, None]
+
+    rows = row_numbers(successor, query.shape[0], query.shape[2])
+    return _PairAttention.apply(as_rows(query), as_rows(key), as_rows(value), rows, scale).view(query.shape)
+
+
+def row_numbers(index: Tensor, batch: int, heads: int) -> Tensor:
+    """An index into the points, (batch or 1, heads or 1, m), as one into the rows of a flattened batch.
+
+    The rows are (batch, n) when all heads share the index, and (batch, n, heads) otherwise.
+    """
+    rows = index + torch.arange(batch, device=index.device)[:, None, None] * index.shape[-1]  # (batch, heads or 1, n)
+    if index.shape[1] > 1:
+        rows = rows * heads + torch.arange(heads, device=index.device)[:, None]
+    return rows.transpose(1, 2).flatten()
 
 
 class _PairAttention(torch.autograd.Function):
-    """Keeps only its inputs for the backward pass: the weights are cheaper to compute again than to store.
+    """On rows (rows, heads, head_dim), each with the number of the row that follows it, (rows,).
 
-    Because the successor is a permutation, what autograd would scatter back is gathered from the predecessor.
+    Keeps only its inputs for the backward pass: the weights are cheaper to compute again than to store. Because the
+    successor is a permutation, what autograd would scatter back is gathered from the predecessor.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(query: Tensor, key: Tensor, value: Tensor, successor: Tensor, scale: float) -> Tensor:
-        return two_keys(query, key, value, take(key, successor), take(value, successor), scale)
+        return _attend_to_pairs(query, key, value, successor, scale)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -64,22 +84,29 @@ class _PairAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, successor = ctx.saved_tensors
-        predecessor = torch.empty_like(successor).scatter(
-            -1, successor, torch.arange(successor.shape[-1], device=successor.device).expand_as(successor)
-        )
-        key_step = key - take(key, successor)
-        weight = _weight(query, key_step, ctx.scale)
-        slope = (grad * (value - take(value, successor))).sum(-1, keepdim=True, dtype=weight.dtype)
-        slope = (ctx.scale * slope * weight * (1 - weight)).to(query.dtype)
-        own = weight.to(grad.dtype) * grad
-        key_grad = slope * query
-        return (
-            slope * key_step,
-            key_grad - take(key_grad, predecessor),
-            own + take(grad - own, predecessor),
-            None,
-            None,
-        )
+        rows = torch.arange(successor.shape[0], device=successor.device)
+        predecessor = torch.empty_like(successor).scatter(0, successor, rows)
+        return *_attend_to_pairs_backward(grad, query, key, value, successor, predecessor, ctx.scale), None, None
+
+
+@Compiled
+def _attend_to_pairs(query: Tensor, key: Tensor, value: Tensor, successor: Tensor, scale: float) -> Tensor:
+    return two_keys(query, key, value, key.index_select(0, successor), value.index_select(0, successor), scale)
+
+
+@Compiled
+def _attend_to_pairs_backward(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, successor: Tensor, predecessor: Tensor, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    key_step = key - key.index_select(0, successor)
+    weight = _weight(query, key_step, scale)
+    slope = (grad * (value - value.index_select(0, successor))).sum(-1, keepdim=True, dtype=weight.dtype)
+    slope = (scale * slope * weight * (1 - weight)).to(query.dtype)
+    weight = weight.to(grad.dtype)
+    # From the predecessor come its numbers and its row, not the product of both: that would be another pass of memory.
+    from_key = slope.index_select(0, predecessor) * query.index_select(0, predecessor)
+    from_value = (1 - weight).index_select(0, predecessor) * grad.index_select(0, predecessor)
+    return slope * key_step, slope * query - from_key, weight * grad + from_value
 
 
 def following(successor: Tensor, rounds: int) -> Tensor:

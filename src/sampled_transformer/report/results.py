@@ -11,10 +11,11 @@ from statistics import mean, stdev
 from typing import Any
 
 from ..tasks.studies import STUDIES, Study, result_file
+from .speed import speed_section
 
 HEADLINE = "last epoch"
 OURS = "basic-sampled"
-SEARCH, WEIGHTS = "recipe-search", "weights"
+SEARCH, WEIGHTS, SPEED = "recipe-search", "weights", "bench"
 
 HEAD = """# Results
 
@@ -65,6 +66,8 @@ def results_page(results: Path) -> str:
         rows = read_rows(results, name, study)
         if rows:
             sections.append(study_section(name, study, rows))
+    if (results / SPEED).is_dir():
+        sections.append(speed_section(results / SPEED))
     if (results / WEIGHTS).is_dir():
         sections.append(weights_section(results / WEIGHTS))
     if (results / SEARCH).is_dir():

@@ -13,24 +13,11 @@ import numpy as np
 
 from ..data.atomic import atomic_write
 from ..data.errors import printable
+from .page import COLOURS, as_html, document, graph_objects
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from ..tasks.evaluation import Mistake
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-h1, h2 { font-weight: 600 } h2 { margin-top: 2.5rem }
-table { border-collapse: collapse } th, td { padding: .3rem .9rem .3rem 0; text-align: left }
-td.number, th.number { text-align: right } tbody tr { border-top: 1px solid #ddd }
-code { background: #f3f3f3; padding: .1rem .3rem; border-radius: 3px; overflow-wrap: anywhere }
-.parts { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: 1rem }
-.parts figure { margin: 0; border: 1px solid #ddd; border-radius: 6px; padding: .5rem }
-.parts figcaption { font-size: .85rem; line-height: 1.35; overflow-wrap: anywhere }
-.note { color: #666; font-size: .9rem }
-"""
-COLOURS = ("#2a6fb0", "#c8553d", "#4d9a5b", "#8a5fb0", "#b08d2a", "#5aa5b8", "#777777")
 SIDE = 160  # of the picture of a shape, in pixels
 
 
@@ -71,8 +58,7 @@ def report(runs: Mapping[str, Path], title: str) -> str:
         "<h2>How it was made</h2>",
         *(f"<p>{escape(name)}: <code>{escape(result['command'])}</code></p>" for name, result in results.items()),
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+    return document(title, body)
 
 
 def _result(folder: Path) -> dict[str, Any]:
@@ -190,17 +176,3 @@ def drawing(points: np.ndarray, normals: np.ndarray | None = None) -> str:
         for i in order
     ]
     return f'<svg viewBox="0 0 {SIDE} {SIDE}" role="img">{"".join(dots)}</svg>'
-
-
-def graph_objects() -> Any:
-    """plotly, which is an extra."""
-    try:
-        import plotly.graph_objects as go
-    except ModuleNotFoundError:
-        raise ValueError('plotly is not installed: pip install "sampled-transformer[report]"') from None
-    return go
-
-
-def as_html(page: go.Figure, script: bool = False) -> str:
-    """A figure for the body of the page; the first one brings plotly's script along, so that no network is needed."""
-    return page.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})

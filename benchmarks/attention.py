@@ -1,0 +1,128 @@
+"""Sampled attention against what memory and matrix products allow, and against dense attention; bars as ratios.
+
+    python benchmarks/attention.py [--json FILE]
+
+Every ratio is one of medians of interleaved repeats in one process. Bytes are counted, not estimated: those kept for
+the backward pass by hooks of autograd, the most memory of a pass as the resident size of a fresh process.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import argparse
+import json
+import math
+import platform
+from pathlib import Path
+
+import torch
+
+from sampled_transformer.bench.measure import interleaved, kept_bytes, peak_memory
+from sampled_transformer.bench.study import slope
+from sampled_transformer.bench.subjects import Setting, Subject
+from sampled_transformer.memory import keep_freed_memory
+
+SETTING = Setting(batch=8, heads=8, head_dim=32)
+ROUNDS = 15
+
+
+class Bars:
+    """Each claim with its bar; printed as it is measured."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, object]] = []
+
+    def at_most(self, claim: str, value: float, bar: float, unit: str = "x") -> None:
+        self._add(claim, value, bar, unit, value <= bar, "at most")
+
+    def at_least(self, claim: str, value: float, bar: float, unit: str = "x") -> None:
+        self._add(claim, value, bar, unit, value >= bar, "at least")
+
+    def _add(self, claim: str, value: float, bar: float, unit: str, met: bool, word: str) -> None:
+        self.rows.append({"claim": claim, "value": value, "bar": f"{word} {bar:g} {unit}", "met": met})
+        print(f"{'met   ' if met else 'MISSED'}  {claim}: {value:.4g} {unit} ({word} {bar:g})", flush=True)
+
+
+def both(points: int, *subjects: tuple[str, str]) -> dict[tuple[str, str], float]:
+    """Median seconds of a forward and backward pass of (mechanism, level)."""
+    runs = {" ".join(pair): Subject(*pair, SETTING, points).both for pair in subjects}
+    times = interleaved(runs, ROUNDS, enough=60)
+    return {pair: times[" ".join(pair)] for pair in subjects}
+
+
+def against_dense(bars: Bars) -> None:
+    for points, bar in ((4096, 60), (8192, 120)):
+        times = both(points, ("sampled", "core"), ("dense", "core"))
+        ratio = times["dense", "core"] / times["sampled", "core"]
+        bars.at_least(f"core, {points} points: faster than fused dense attention", ratio, bar)
+
+
+def against_memory(bars: Bars) -> None:
+    for points in (1024, 4096, 16384):
+        times = both(points, ("sampled", "core"), ("sampled-per-head", "core"), ("copy", "core"))
+        copy = times["copy", "core"]
+        bars.at_most(f"core, {points} points: time of copying", times["sampled", "core"] / copy, 3)
+        bars.at_most(
+            f"core, a cycle per head, {points} points: time of copying", times["sampled-per-head", "core"] / copy, 5
+        )
+
+
+def in_the_block(bars: Bars) -> None:
+    for points in (1024, 4096, 16384):
+        times = both(points, ("sampled", "core"), ("sampled", "block"), ("products", "block"))
+        block = times["sampled", "block"]
+        bars.at_most(f"core, {points} points: share of its block", 100 * times["sampled", "core"] / block, 12, "%")
+        bars.at_most(f"block, {points} points: time of its six products", block / times["products", "block"], 1.15)
+
+
+def kept(bars: Bars) -> None:
+    points = 4096
+    core = kept_bytes(Subject("sampled", "core", SETTING, points))
+    inputs = 3 * 4 * SETTING.batch * points * SETTING.dim
+    extra = (core - inputs) / (SETTING.batch * points * SETTING.heads * 4)
+    bars.at_most("core: numbers of 4 bytes kept per point and head beyond q, k, v", extra, 1, "numbers")
+    per_point = [kept_bytes(Subject("sampled", "block", SETTING, n)) / (SETTING.batch * n) for n in (1024, 4096, 16384)]
+    change = 100 * (max(per_point) / min(per_point) - 1)
+    bars.at_most("block: change of the bytes kept per point from 1,024 to 16,384 points", change, 1, "%")
+
+
+def growth(bars: Bars) -> None:
+    sizes = [2**power for power in range(11, 18)]
+    one = Setting(batch=1, heads=8, head_dim=32)
+    for level in ("core", "block"):
+        subjects = {str(n): Subject("sampled", level, one, n).both for n in sizes}
+        times = interleaved(subjects, ROUNDS, enough=90)
+        exponent = slope([(math.log(n), math.log(times[str(n)])) for n in sizes])
+        bars.at_most(f"{level}, one set of 2^11 to 2^17 points: exponent of the time", exponent, 1.1, "")
+
+
+def a_million(bars: Bars) -> None:
+    peak = peak_memory("sampled", "block", Setting(batch=1, heads=2, head_dim=32), 2**20, backward=False)
+    assert peak is not None, "the process that measures memory failed"
+    bars.at_most("block of width 64, 1,048,576 points, forward: most memory", peak / 2**30, 4, "GB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    keep_freed_memory()
+    bars = Bars()
+    for part in (against_memory, in_the_block, against_dense, kept, growth, a_million):
+        part(bars)
+    if options.json is not None:
+        result = {
+            "command": "python benchmarks/attention.py",
+            "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()},
+            "versions": {"torch": torch.__version__},
+            "bars": bars.rows,
+        }
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

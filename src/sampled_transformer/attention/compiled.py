@@ -1,0 +1,47 @@
+"""Element-wise arithmetic as one loop over memory, by torch.compile where a compiler is at hand."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Compiling takes seconds, once for a machine: smaller calls would never earn them back.
+SMALLEST = 2**20
+
+logger = logging.getLogger(__name__)
+
+
+class Compiled:
+    """A function of tensors that is compiled when it is first called with large ones.
+
+    Which calls are compiled depends on the size of the first tensor alone, so that a resumed training rounds like the
+    one it continues. Where compiling fails, as on machines without a C++ compiler, the function runs as it is written,
+    only slower; `SAMPLED_TRANSFORMER_COMPILE=0` in the environment asks for that.
+    """
+
+    works = os.environ.get("SAMPLED_TRANSFORMER_COMPILE", "1") != "0"
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.compiled: Callable[..., Any] | None = None
+        self.__doc__ = function.__doc__
+
+    def __call__(self, first: Tensor, *rest: Any) -> Any:
+        if not Compiled.works or first.numel() < SMALLEST or torch.is_grad_enabled():
+            return self.function(first, *rest)
+        if self.compiled is None:
+            # Sizes are not part of the program: one is enough for all of them. Nor is the number of threads.
+            options: dict[str, Any] | None = {"cpp.dynamic_threads": True} if first.device.type == "cpu" else None
+            self.compiled = torch.compile(self.function, dynamic=True, fullgraph=True, options=options)
+        try:
+            return self.compiled(first, *rest)
+        except Exception as error:
+            result = self.function(first, *rest)  # raises again what is not the compiler's fault
+            Compiled.works = False
+            logger.info("%s runs uncompiled: %s", self.function.__name__, error)
+            return result

@@ -1,0 +1,129 @@
+"""Seconds and bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from ..attention.compiled import SMALLEST
+from ..memory import give_back_memory
+from .subjects import Setting, Subject
+
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def wait(device: str) -> None:
+    if device != "cpu":
+        torch.accelerator.synchronize()
+
+
+def seconds(run: Callable[[], None], device: str = "cpu") -> float:
+    wait(device)
+    begin = time.perf_counter()
+    run()
+    wait(device)
+    return time.perf_counter() - begin
+
+
+def interleaved(
+    runs: Mapping[str, Callable[[], None]], repeats: int, device: str = "cpu", enough: float = 20.0
+) -> dict[str, float]:
+    """The median time of each, one after the other in every round, so that all meet the same state of the machine.
+
+    The rounds end early, after three, when they have taken `enough` seconds.
+    """
+    for run in runs.values():
+        run()  # compiles, and touches the memory that the next ones use again
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    begin = time.perf_counter()
+    for round_ in range(repeats):
+        for name, run in runs.items():
+            times[name].append(seconds(run, device))
+        if round_ >= 2 and time.perf_counter() - begin > enough:
+            break
+    return {name: median(values) for name, values in times.items()}
+
+
+def kept_bytes(subject: Subject) -> int:
+    """Bytes that autograd keeps between the forward and the backward pass, parameters not counted."""
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in subject.module.parameters()}
+    kept: dict[int, Tensor] = {}  # the tensors themselves: a freed one would lend its address to another
+
+    def keep(tensor: Tensor) -> Tensor:
+        if tensor.untyped_storage().data_ptr() not in parameters:
+            kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        subject.call()
+    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
+
+
+def available_memory() -> int:
+    """Bytes that a process may still take, as far as the system tells."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return 2**33
+
+
+def peak_memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> int | None:
+    """Bytes that a fresh process takes at most for one pass, beyond what it held before; None if it could not."""
+    request = {"name": name, "level": level, "setting": asdict(setting), "points": points, "backward": backward}
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import measure_here; measure_here()"],
+        input=json.dumps(request),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())},
+        text=True,
+    )
+    return int(done.stdout) if done.returncode == 0 else None
+
+
+def measure_here() -> None:
+    """The other end of `peak_memory`: reads the request, prints the bytes."""
+    request = json.load(sys.stdin)
+    setting = Setting(**request["setting"])
+    passes = "both" if request["backward"] else "forward"
+    # What is compiled is compiled before, on a set just large enough for it.
+    small = max(64, -(-SMALLEST // (setting.batch * setting.dim)))
+    getattr(Subject(request["name"], request["level"], setting, min(small, request["points"])), passes)()
+    if setting.device != "cpu":
+        torch.accelerator.reset_peak_memory_stats()
+        before = torch.accelerator.memory_allocated()
+        getattr(Subject(request["name"], request["level"], setting, request["points"]), passes)()
+        print(torch.accelerator.max_memory_allocated() - before)
+        return
+    give_back_memory()
+    before = _resident(reset=True)
+    getattr(Subject(request["name"], request["level"], setting, request["points"]), passes)()
+    print(_resident() - before)
+
+
+def _resident(reset: bool = False) -> int:
+    """The most memory the process has held; with `reset`, what it holds now, from where the most is counted anew."""
+    if STATUS.is_file():
+        if reset:
+            CLEAR.write_text("5")
+        lines = STATUS.read_text("ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

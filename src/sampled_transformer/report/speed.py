@@ -1,0 +1,112 @@
+"""The part of docs/results.md on speed and memory, from the files that the benchmarks wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..bench.tables import TITLES, milliseconds
+
+# Table "Memory usage" of the appendix, GB on an RTX 3090; None is "out of memory".
+PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
+    "none": (0.9, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2, 1.5),
+    "dense-explicit": (1.2, 1.8, 2.7, 3.9, 11.9, None, None, None),
+    "sparse": (1.0, 1.1, 1.2, 1.3, 1.7, 2.1, 2.5, 4.3),
+    "sampled": (1.0, 1.1, 1.2, 1.3, 1.7, 2.1, 2.5, 4.2),
+    "knn": (1.9, 2.8, 3.7, 4.4, 8.5, 11.4, 16.5, None),
+}
+
+
+def speed_section(folder: Path) -> str:
+    """Everything under results/bench."""
+    parts = {"attention": bars, "training": training, "bench": times, "paper-memory": paper_memory}
+    lines = ["## Speed and memory", ""]
+    for name, write in parts.items():
+        path = folder / f"{name}.json"
+        if path.is_file():
+            lines += write(json.loads(path.read_text("utf-8")))
+    return "\n".join(lines)
+
+
+def bars(result: dict[str, Any]) -> Iterator[str]:
+    yield from ("### The bars", "", "| claim | measured | bar | |", "|---|---|---|---|")
+    for row in result["bars"]:
+        verdict = "met" if row["met"] else "**missed**"
+        yield f"| {row['claim']} | {row['value']:.3g} | {row['bar']} | {verdict} |"
+    yield from made_with(result)
+
+
+def training(result: dict[str, Any]) -> Iterator[str]:
+    yield from ("### A whole training step of the basic setting", "")
+    yield (
+        f"{result['points']} points, batches of 64: {result['points_per_second']:,.0f} points a second, "
+        f"{result['step_seconds']:.2f} s a step. All matrix products that the step asks for, at the speed of torch.mm "
+        f"measured beside it ({result['torch_mm_gflops']:.0f} GFLOPS), would take {result['asked_percent']:.0f} % of "
+        f"that time (bar: at least 65 %); the products that are really computed, without those whose gradient is "
+        f"zero, {result['computed_percent']:.0f} %. Loading and augmentation take {result['data_percent']:.1f} % (bar: "
+        "at most 10 %)."
+    )
+    yield from made_with(result)
+
+
+def times(result: dict[str, Any]) -> Iterator[str]:
+    """Times as ratios to sampled attention, which stands in milliseconds."""
+    for level, passes in dict.fromkeys((entry["level"], entry["passes"]) for entry in result["times"]):
+        entries = [entry for entry in result["times"] if (entry["level"], entry["passes"]) == (level, passes)]
+        points = sorted({entry["points"] for entry in entries})
+        seconds = {(entry["mechanism"], entry["points"]): entry.get("seconds") for entry in entries}
+        exponent = {
+            entry["mechanism"]: f"{entry['exponent']:.2f}"
+            for entry in result["exponents"]
+            if (entry["level"], entry["passes"]) == (level, passes)
+        }
+        yield from (f"### One {level}, {TITLES[passes]}", "")
+        yield f"| times sampled attention | {' | '.join(f'{n:,}' for n in points)} | exponent |"
+        yield "|---" * (len(points) + 2) + "|"
+        for name in dict.fromkeys(entry["mechanism"] for entry in entries):
+            if not any(seconds[name, n] for n in points):
+                continue
+            cells = [ratio(seconds[name, n], seconds["sampled", n], name == "sampled") for n in points]
+            yield f"| {name} | {' | '.join(cells)} | {exponent.get(name, '')} |"
+        yield ""
+    yield "- is what would not fit or would take more than the limit of the command."
+    yield from made_with(result)
+
+
+def ratio(seconds: float | None, ours: float | None, itself: bool) -> str:
+    if seconds is None or ours is None:
+        return "-"
+    return f"{milliseconds(seconds)} ms" if itself else f"{seconds / ours:.2f}"
+
+
+def paper_memory(result: dict[str, Any]) -> Iterator[str]:
+    points = result["plan"]["points"]
+    peak = {(entry["mechanism"], entry["points"]): entry.get("peak_bytes") for entry in result["memory"]}
+    yield from ("### Memory of the basic network, the paper's table", "")
+    yield (
+        f"The most memory of one training step with batches of {result['plan']['setting']['batch']} in a fresh "
+        "process, beyond what it held before, in GB; in brackets the paper's figures, which count all of a GPU's "
+        "memory and do not say their batch size. The paper's dense attention wrote its matrix out; a fused kernel "
+        "(`dense`) does not."
+    )
+    yield from ("", f"| points | {' | '.join(f'{n:,}' for n in points)} |", "|---" * (len(points) + 1) + "|")
+    for name in result["plan"]["mechanisms"]:
+        cells = []
+        for n, paper in zip(points, PAPER_MEMORY.get(name, ("",) * len(points)), strict=True):
+            ours = peak[name, n]
+            here = "-" if ours is None else f"{ours / 2**30:.2f}"
+            cells.append(here if paper == "" else f"{here} ({'-' if paper is None else paper})")
+        yield f"| {name} | {' | '.join(cells)} |"
+    yield from made_with(result)
+
+
+def made_with(result: dict[str, Any]) -> Iterator[str]:
+    machine = result["machine"]
+    yield from ("", f"    {result['command']}", "")
+    yield (
+        f"Machine: {machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, nothing else "
+        f"running; torch {result['versions']['torch']}."
+    )
+    yield ""

@@ -1,0 +1,96 @@
+"""The compiled pair kernel gives what the written one gives, for all sizes with one program, and is never missed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from sampled_transformer import SampledAttention
+from sampled_transformer.attention import compiled
+from sampled_transformer.attention.compiled import Compiled
+from sampled_transformer.attention.kernels import pair_attention
+
+SCALE = 0.3
+
+
+def permutations(batch: int, heads: int, n: int) -> Tensor:
+    return torch.rand(batch, heads, n).argsort(-1)
+
+
+def results(shape: tuple[int, ...], successor: Tensor, scale: float = SCALE) -> list[Tensor]:
+    """Output and gradients, from inputs that depend on the shape alone."""
+    generator = torch.Generator().manual_seed(0)
+    query, key, value, grad = (torch.randn(shape, generator=generator) for _ in range(4))
+    inputs = [x.requires_grad_() for x in (query, key, value)]
+    out = pair_attention(*inputs, successor, scale)
+    return [out.detach(), *torch.autograd.grad(out, inputs, grad)]
+
+
+@pytest.fixture
+def anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "SMALLEST", 0)
+    monkeypatch.setattr(Compiled, "works", True)
+
+
+@pytest.mark.usefixtures("anything_is_compiled")
+@pytest.mark.skipif(sys.platform == "win32", reason="no C++ compiler to be expected")
+def test_compiled_equals_written_for_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    cases = [
+        ((3, 20, 4, 8), permutations(1, 1, 20), SCALE),
+        ((2, 33, 4, 8), permutations(2, 1, 33), 1.0),  # a cycle for each set
+        ((5, 50, 4, 8), permutations(1, 4, 50), SCALE),  # one for each head
+        ((2, 70, 4, 8), permutations(2, 4, 70), SCALE),
+        ((2, 41, 8, 32), permutations(1, 1, 41), SCALE),
+    ]
+    fast = [results(*case) for case in cases]
+    assert Compiled.works, "compiling failed"
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        results((7, 101, 4, 8), permutations(1, 1, 101), 0.7)  # nothing new to compile
+        assert Compiled.works, "a new size was compiled anew"
+    monkeypatch.setattr(Compiled, "works", False)
+    for ours, case in zip(fast, cases, strict=True):
+        for one, other in zip(ours, results(*case), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("anything_is_compiled")
+def test_an_error_that_is_not_the_compilers_stays_an_error() -> None:
+    query, value = torch.randn(1, 4, 1, 2), torch.randn(1, 5, 1, 2)
+    with pytest.raises(RuntimeError):
+        pair_attention(query, query, value, torch.tensor([[[1, 2, 3, 0]]]), SCALE)
+    assert Compiled.works
+
+
+def test_without_a_compiler_the_layer_works_and_says_nothing(tmp_path: Path) -> None:
+    program = """
+import torch
+from sampled_transformer import SampledAttention
+from sampled_transformer.attention.compiled import Compiled, SMALLEST
+layer = SampledAttention(32, 4)
+x = torch.arange(SMALLEST // 16 * 32.0).view(32, -1, 32).sin()
+torch.nn.init.eye_(layer.query.weight), torch.nn.init.eye_(layer.key.weight)
+torch.nn.init.eye_(layer.value.weight), torch.nn.init.eye_(layer.output.weight)
+out = layer.eval()(x)
+out.sum().backward()
+torch.save([Compiled.works, out[:, :5].detach().clone()], "out.pt")
+"""
+    environment = {**os.environ, "CXX": str(tmp_path / "none"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    works, out = torch.load(tmp_path / "out.pt", weights_only=True)
+    assert works is False
+    layer = SampledAttention(32, 4).eval()
+    for part in (layer.query, layer.key, layer.value, layer.output):
+        torch.nn.init.eye_(part.weight)
+    x = torch.arange(compiled.SMALLEST // 16 * 32.0).view(32, -1, 32).sin()
+    with torch.no_grad():
+        torch.testing.assert_close(out, layer(x)[:, :5], rtol=1e-5, atol=1e-5)

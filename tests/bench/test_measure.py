@@ -1,0 +1,64 @@
+"""Bytes are those that were really kept or taken; times come in turns."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sampled_transformer.bench.measure import available_memory, interleaved, kept_bytes, peak_memory
+from sampled_transformer.bench.subjects import Setting, Subject
+
+SETTING = Setting(batch=2, heads=2, head_dim=8)
+
+
+def test_core_keeps_its_inputs_and_one_index_a_point() -> None:
+    points = 100
+    rows = SETTING.batch * points
+    assert kept_bytes(Subject("sampled", "core", SETTING, points)) == rows * (3 * SETTING.dim * 4 + 8)
+
+
+def test_block_keeps_as_much_for_every_point() -> None:
+    one, two = (kept_bytes(Subject("sampled", "block", SETTING, n)) / n for n in (100, 1000))
+    assert one == pytest.approx(two, rel=0.01)
+
+
+def test_the_explicit_matrix_is_kept() -> None:
+    points = 200
+    matrix = SETTING.batch * SETTING.heads * points**2 * 4
+    assert kept_bytes(Subject("dense-explicit", "core", SETTING, points)) >= matrix
+    assert kept_bytes(Subject("dense", "core", SETTING, points)) < matrix
+
+
+def test_interleaved_runs_take_turns() -> None:
+    calls: list[str] = []
+    times = interleaved({"one": lambda: calls.append("one"), "two": lambda: calls.append("two")}, 3)
+    assert calls == ["one", "two"] * 4  # one round to warm up
+    assert set(times) == {"one", "two"}
+    assert min(times.values()) >= 0
+
+
+def test_interleaved_ends_early_but_never_before_three_rounds() -> None:
+    calls: list[str] = []
+    interleaved({"one": lambda: calls.append("one")}, 100, enough=0.0)
+    assert len(calls) == 1 + 3
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_peak_memory_of_a_fresh_process() -> None:
+    setting, points = Setting(batch=1, heads=4, head_dim=8), 2000
+    matrix = setting.heads * points**2 * 4  # 64 MB
+    explicit = peak_memory("dense-explicit", "core", setting, points)
+    sampled = peak_memory("sampled", "core", setting, points)
+    assert explicit is not None
+    assert sampled is not None
+    assert 2 * matrix < explicit < 8 * matrix  # scores, weights and their gradients
+    assert 0 < sampled < matrix / 4
+
+
+def test_peak_memory_of_what_cannot_run_is_none() -> None:
+    assert peak_memory("no such mechanism", "core", SETTING, 10) is None
+
+
+def test_available_memory_is_positive() -> None:
+    assert available_memory() > 2**20
