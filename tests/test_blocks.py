@@ -114,3 +114,27 @@ def test_options_of_the_mechanism_do_not_collide_with_those_of_the_block() -> No
     block = TransformerBlock(8, 2, "induced", hidden=32, summary_hidden=5)
     assert block.feed_forward.expand.out_features == 32
     assert block.attention.summary_feed_forward.expand.out_features == 5
+
+
+@pytest.mark.parametrize("name", list_attention())
+@pytest.mark.parametrize("masked", [False, True])
+def test_block_leaves_its_input_alone_and_adds_its_branches(name: str, masked: bool) -> None:
+    torch.manual_seed(0)
+    block = TransformerBlock(16, 4, name).eval()
+    x, positions = torch.randn(2, 12, 16), torch.rand(2, 12, 3)
+    mask = torch.ones(2, 12, dtype=torch.bool) if masked else None
+    before = x.clone()
+    with torch.no_grad():
+        out = block(x, positions, mask)
+        middle = x + block.attention(x, positions, mask)
+        torch.testing.assert_close(out, middle + block.feed_forward(middle), rtol=0, atol=1e-6)
+    block(x.requires_grad_(), positions, mask).sum().backward()
+    assert torch.equal(x, before)
+
+
+def test_block_under_autocast_keeps_the_wider_type() -> None:
+    block, x = TransformerBlock(16, 4), torch.randn(2, 12, 16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = block(x)
+    assert out.dtype == torch.float32
+    out.sum().backward()

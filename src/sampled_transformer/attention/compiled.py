@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 # Compiling takes seconds, once for a machine: smaller calls would never earn them back.
-SMALLEST = 2**20
+SMALLEST = 2**21
 
 logger = logging.getLogger(__name__)
 
