@@ -51,7 +51,8 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.attention = create_attention(attention, dim, heads, bias=bias, **attention_options)
         self.feed_forward = FeedForward(dim, hidden, activation=activation, bias=bias)
-        self.attention_norm = nn.LayerNorm(dim) if norm else nn.Identity()
+        # Without attention there is nothing to normalise, and DDP wants a gradient for every parameter.
+        self.attention_norm = nn.LayerNorm(dim) if norm and attention != "none" else nn.Identity()
         self.feed_forward_norm = nn.LayerNorm(dim) if norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.drop_path = DropPath(drop_path)

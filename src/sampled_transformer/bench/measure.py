@@ -40,16 +40,14 @@ def interleaved(
 ) -> dict[str, float]:
     """The median time of each, one after the other in every round, so that all meet the same state of the machine.
 
-    The rounds end early, after three, when they have taken `enough` seconds.
+    Each must have run before, to compile what it compiles. The rounds end early when they have taken `enough` seconds.
     """
-    for run in runs.values():
-        run()  # compiles, and touches the memory that the next ones use again
     times: dict[str, list[float]] = {name: [] for name in runs}
     begin = time.perf_counter()
-    for round_ in range(repeats):
+    for _ in range(repeats):
         for name, run in runs.items():
             times[name].append(seconds(run, device))
-        if round_ >= 2 and time.perf_counter() - begin > enough:
+        if time.perf_counter() - begin > enough:
             break
     return {name: median(values) for name, values in times.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.nn.functional import cross_entropy
 from torchmetrics.classification import MulticlassConfusionMatrix
 
@@ -60,6 +60,9 @@ class Classify(Task):
         return {"train_loss": loss / count, "train_accuracy": right / count}
 
     def on_validation_epoch_start(self) -> None:
+        if self.trainer.world_size > 1:  # all measure the network that is saved: the first one's batch statistics
+            for buffer in self.network.buffers():
+                distributed.broadcast(buffer, 0)
         for split in self.splits:
             self.confusion(split).reset()
 

@@ -183,6 +183,8 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
     """A quiet engine with the options of the settings."""
     for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    # Says that a process has died before it ends the others.
+    logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     try:
         return Trainer(
             **asdict(settings.trainer),
@@ -198,7 +200,7 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
 
 
 def build_trainer(settings: Settings, record: Record) -> Trainer:
-    return make_trainer(
+    trainer = make_trainer(
         settings,
         default_root_dir=settings.out,
         logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
@@ -206,6 +208,13 @@ def build_trainer(settings: Settings, record: Record) -> Trainer:
         callbacks=[record, SaveOnInterrupt(record), Progress(record)],
         num_sanity_val_steps=0,
     )
+    started = int(os.environ.get("WORLD_SIZE", "1"))
+    if "TORCHELASTIC_RUN_ID" in os.environ and started != trainer.num_devices * trainer.num_nodes:
+        expected = f"expected a product of {started}, the processes that torchrun started"
+        raise ValueError(
+            f"trainer.devices, trainer.num_nodes: {expected}, got {trainer.num_devices} * {trainer.num_nodes}"
+        )
+    return trainer
 
 
 def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run] = Run.prepare) -> dict[str, Any]:
@@ -231,13 +240,17 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")
             run.trainer.fit(run.task, data, ckpt_path=str(run.record.checkpoint) if going_on else None)
-    except Interrupted:
-        finish(run, finished=False)
+    except (Interrupted, SystemExit) as stop:  # SystemExit is what the engine makes of a second Ctrl-C
+        if isinstance(stop, Interrupted):
+            finish(run, finished=False)
         if not is_first_process():
-            raise SystemExit(130) from None  # one process says it for all
+            raise SystemExit(0) from None  # one says it for all; at another code the engine kills it while it writes
         raise KeyboardInterrupt(_how_to_go_on(run)) from None
-    except SystemExit:  # what the engine makes of a second Ctrl-C
-        raise KeyboardInterrupt(_how_to_go_on(run)) from None
+    except RuntimeError as error:
+        if not is_lost_process(error):
+            raise
+        who = f"process {run.trainer.global_rank} of {run.trainer.world_size} (counted from 0)"
+        raise ConnectionError(f"{who} lost another one; {_how_to_go_on(run)}") from None
     except OSError as error:
         reason = error.strerror or error
         raise OSError(
@@ -254,6 +267,11 @@ def _how_to_go_on(run: Run) -> str:
 def is_first_process() -> bool:
     """Of those that train together: it starts the others when it has made the folder, and alone writes to it."""
     return rank_zero_only.rank == 0  # type: ignore[attr-defined]
+
+
+def is_lost_process(error: RuntimeError) -> bool:
+    """Whether processes that train together lost touch; gloo, which joins them on CPUs, has no exception of its own."""
+    return isinstance(error, torch.distributed.DistError) or "gloo" in str(error)
 
 
 def finish(run: Run, finished: bool) -> dict[str, Any]:

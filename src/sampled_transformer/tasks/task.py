@@ -68,10 +68,12 @@ class Task(LightningModule):
         return totals
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["totals"] = self.totals.tolist()  # an interrupted epoch still has the figures of all its steps
+        # An interrupted epoch still has the figures of all its steps, each process those of its own.
+        totals = cast(torch.Tensor, self.all_gather(self.totals.to(self.device)))
+        checkpoint["totals"] = totals.view(-1, self.sums).tolist()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.totals = torch.tensor(checkpoint["totals"])
+        self.totals = torch.tensor(checkpoint["totals"]).view(-1, self.sums)[self.global_rank]
 
     def configure_optimizers(self) -> Any:
         optimiser = make_optimiser(self.network, self.optimiser)
