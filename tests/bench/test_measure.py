@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sampled_transformer.bench.measure import available_memory, interleaved, kept_bytes, peak_memory
+from sampled_transformer.bench.measure import available_memory, interleaved, kept_bytes, memory
 from sampled_transformer.bench.subjects import Setting, Subject
 
 SETTING = Setting(batch=2, heads=2, head_dim=8)
@@ -48,16 +48,18 @@ def test_interleaved_ends_early_but_never_before_a_whole_round() -> None:
 def test_peak_memory_of_a_fresh_process() -> None:
     setting, points = Setting(batch=1, heads=4, head_dim=8), 2000
     matrix = setting.heads * points**2 * 4  # 64 MB
-    explicit = peak_memory("dense-explicit", "core", setting, points)
-    sampled = peak_memory("sampled", "core", setting, points)
+    explicit = memory("dense-explicit", "core", setting, points)
+    sampled = memory("sampled", "core", setting, points)
     assert explicit is not None
     assert sampled is not None
-    assert 2 * matrix < explicit < 8 * matrix  # scores, weights and their gradients
-    assert 0 < sampled < matrix / 4
+    assert 2 * matrix < explicit.peak < 8 * matrix  # scores, weights and their gradients
+    assert 0 < sampled.peak < matrix / 4
+    assert sampled.kept == kept_bytes(Subject("sampled", "core", setting, points))
+    assert memory("sampled", "core", setting, points, backward=False).kept is None
 
 
 def test_peak_memory_of_what_cannot_run_is_none() -> None:
-    assert peak_memory("no such mechanism", "core", SETTING, 10) is None
+    assert memory("no such mechanism", "core", SETTING, 10) is None
 
 
 def test_available_memory_is_positive() -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
@@ -80,8 +80,21 @@ def available_memory() -> int:
         return 2**33
 
 
-def peak_memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> int | None:
-    """Bytes that a fresh process takes at most for one pass, beyond what it held before; None if it could not."""
+@dataclass(frozen=True)
+class Bytes:
+    """What one pass of a fresh process took.
+
+    Args:
+        peak: the most memory, beyond what the process held before.
+        kept: between the forward and the backward pass, if there is one.
+    """
+
+    peak: int
+    kept: int | None
+
+
+def memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> Bytes | None:
+    """The bytes of one pass in a fresh process; None if it could not."""
     request = {"name": name, "level": level, "setting": asdict(setting), "points": points, "backward": backward}
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import measure_here; measure_here()"],
@@ -91,31 +104,32 @@ def peak_memory(name: str, level: str, setting: Setting, points: int, backward: 
         env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())},
         text=True,
     )
-    return int(done.stdout) if done.returncode == 0 else None
+    return Bytes(**json.loads(done.stdout)) if done.returncode == 0 else None
 
 
 def measure_here() -> None:
-    """The other end of `peak_memory`: reads the request, prints the bytes."""
+    """The other end of `memory`: reads the request, prints the bytes."""
     request = json.load(sys.stdin)
-    setting = Setting(**request["setting"])
-    passes = "both" if request["backward"] else "forward"
+    setting, backward = Setting(**request["setting"]), request["backward"]
+    passes = "both" if backward else "forward"
     # What is compiled is compiled before, on a set just large enough for it.
     small = max(64, -(-SMALLEST // (setting.batch * setting.dim)))
     getattr(Subject(request["name"], request["level"], setting, min(small, request["points"])), passes)()
-    if setting.device != "cpu":
-        torch.accelerator.reset_peak_memory_stats()
-        before = torch.accelerator.memory_allocated()
-        getattr(Subject(request["name"], request["level"], setting, request["points"]), passes)()
-        print(torch.accelerator.max_memory_allocated() - before)
-        return
-    give_back_memory()
-    before = _resident(reset=True)
-    getattr(Subject(request["name"], request["level"], setting, request["points"]), passes)()
-    print(_resident() - before)
+    before = _most_memory(setting.device, reset=True)
+    subject = Subject(request["name"], request["level"], setting, request["points"])
+    getattr(subject, passes)()
+    peak = _most_memory(setting.device) - before
+    print(json.dumps(asdict(Bytes(peak, kept_bytes(subject) if backward else None))))
 
 
-def _resident(reset: bool = False) -> int:
+def _most_memory(device: str, reset: bool = False) -> int:
     """The most memory the process has held; with `reset`, what it holds now, from where the most is counted anew."""
+    if device != "cpu":
+        if reset:
+            torch.accelerator.reset_peak_memory_stats()
+        return torch.accelerator.memory_allocated() if reset else torch.accelerator.max_memory_allocated()
+    if reset:
+        give_back_memory()
     if STATUS.is_file():
         if reset:
             CLEAR.write_text("5")

@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
+from ..memory import give_back_memory
 from ..registry import look_up
-from .measure import available_memory, interleaved, kept_bytes, peak_memory
+from .measure import available_memory, interleaved, memory
 from .subjects import LEVELS, MECHANISMS, Setting, Subject, memory_needed
 
 PASSES = ("forward", "both")
@@ -140,6 +141,7 @@ def _times(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, 
                 medians = interleaved(ready, plan.repeats, plan.setting.device)
                 del runs, ready
                 gc.collect()
+                give_back_memory()  # what is kept would not count as available
                 for name in plan.rows(level):
                     entry = {"level": level, "passes": passes, "mechanism": name, "points": points}
                     if name in medians:
@@ -194,10 +196,8 @@ def _memory(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str,
 
 
 def _bytes(name: str, level: str, setting: Setting, points: int) -> dict[str, int | None]:
-    backward = MECHANISMS[name].backward
-    peak = peak_memory(name, level, setting, points, backward)
-    kept = None if peak is None or not backward else kept_bytes(Subject(name, level, setting, points))
-    return {"peak_bytes": peak, "kept_bytes": kept}
+    taken = memory(name, level, setting, points, MECHANISMS[name].backward)
+    return {"peak_bytes": taken.peak if taken else None, "kept_bytes": taken.kept if taken else None}
 
 
 def exponents(times: Sequence[dict[str, Any]], smallest: int = 0) -> Iterator[dict[str, Any]]:
