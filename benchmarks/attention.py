@@ -50,7 +50,7 @@ class Bars:
 def both(points: int, *subjects: tuple[str, str]) -> dict[tuple[str, str], float]:
     """Median seconds of a forward and backward pass of (mechanism, level)."""
     runs = {" ".join(pair): Subject(*pair, SETTING, points).both for pair in subjects}
-    times = warmed(runs, 60)
+    times = warmed(runs, 25)
     return {pair: times[" ".join(pair)] for pair in subjects}
 
 
@@ -102,7 +102,7 @@ def growth(bars: Bars) -> None:
     one = Setting(batch=1, heads=8, head_dim=32)
     for level in ("core", "block"):
         subjects = {str(n): Subject("sampled", level, one, n).both for n in sizes}
-        times = warmed(subjects, 90)
+        times = warmed(subjects, 25)
         exponent = slope([(math.log(n), math.log(times[str(n)])) for n in sizes])
         bars.at_most(f"{level}, one set of 2^11 to 2^17 points: exponent of the time", exponent, 1.1, "")
 
