@@ -60,7 +60,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "linear": Mechanism("linear", tensors=32),
     "sparse": Mechanism("sparse"),
     "induced-16": Mechanism("induced", {"inducing": 16}, levels=("layer", "block", "network")),
-    "knn": Mechanism("knn", tensors=200),
+    "knn": Mechanism("knn", tensors=64),
     "stratified": Mechanism("stratified", tensors=64),
     "dense": Mechanism("dense"),
     "dense-explicit": Mechanism(ExplicitAttention, matrix=True),
