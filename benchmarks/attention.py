@@ -21,7 +21,8 @@ from pathlib import Path
 
 import torch
 
-from sampled_transformer.bench.measure import interleaved, kept_bytes, memory
+from sampled_transformer.attention.compiled import Compiled
+from sampled_transformer.bench.measure import interleaved, kept_bytes, load, memory
 from sampled_transformer.bench.study import slope
 from sampled_transformer.bench.subjects import Setting, Subject
 from sampled_transformer.memory import keep_freed_memory
@@ -50,7 +51,7 @@ class Bars:
 def both(points: int, *subjects: tuple[str, str]) -> dict[tuple[str, str], float]:
     """Median seconds of a forward and backward pass of (mechanism, level)."""
     runs = {" ".join(pair): Subject(*pair, SETTING, points).both for pair in subjects}
-    times = warmed(runs, 25)
+    times = warmed(runs, 15)
     return {pair: times[" ".join(pair)] for pair in subjects}
 
 
@@ -78,6 +79,19 @@ def against_memory(bars: Bars) -> None:
         )
 
 
+def against_itself(bars: Bars) -> None:
+    """What compiling is worth; no claim stands on it."""
+    subject = Subject("sampled", "core", SETTING, 4096)
+
+    def uncompiled() -> None:
+        Compiled.works = False
+        subject.both()
+        Compiled.works = True
+
+    times = warmed({"compiled": subject.both, "uncompiled": uncompiled}, 25)
+    bars.at_least("core, 4096 points: faster than uncompiled", times["uncompiled"] / times["compiled"], 1)
+
+
 def in_the_block(bars: Bars) -> None:
     for points in (1024, 4096, 16384):
         times = both(points, ("sampled", "core"), ("sampled", "block"), ("products", "block"))
@@ -99,17 +113,17 @@ def kept(bars: Bars) -> None:
 
 def growth(bars: Bars) -> None:
     sizes = [2**power for power in range(11, 18)]
-    one = Setting(batch=1, heads=8, head_dim=32)
+    some = Setting(batch=4, heads=8, head_dim=32)  # so that the smallest is compiled as all others are
     for level in ("core", "block"):
-        subjects = {str(n): Subject("sampled", level, one, n).both for n in sizes}
+        subjects = {str(n): Subject("sampled", level, some, n).both for n in sizes}
         times = warmed(subjects, 25)
         exponent = slope([(math.log(n), math.log(times[str(n)])) for n in sizes])
-        bars.at_most(f"{level}, one set of 2^11 to 2^17 points: exponent of the time", exponent, 1.1, "")
+        bars.at_most(f"{level}, 4 sets of 2^11 to 2^17 points: exponent of the time", exponent, 1.1, "")
 
 
 def a_million(bars: Bars) -> None:
     taken = memory("sampled", "block", Setting(batch=1, heads=2, head_dim=32), 2**20, backward=False)
-    assert taken is not None, "the process that measures memory failed"
+    assert not isinstance(taken, str), taken
     bars.at_most("block of width 64, 1,048,576 points, forward: most memory", taken.peak / 2**30, 4, "GB")
 
 
@@ -118,13 +132,19 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     keep_freed_memory()
+    machine = {
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "processor": platform.machine(),
+        "load": load(),
+    }
     bars = Bars()
-    for part in (against_memory, in_the_block, against_dense, kept, growth, a_million):
+    for part in (against_memory, against_itself, in_the_block, against_dense, kept, growth, a_million):
         part(bars)
     if options.json is not None:
         result = {
             "command": "python benchmarks/attention.py",
-            "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()},
+            "machine": machine,
             "versions": {"torch": torch.__version__},
             "bars": bars.rows,
         }

@@ -26,7 +26,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from sampled_transformer import linear
-from sampled_transformer.bench.measure import seconds
+from sampled_transformer.bench.measure import load, seconds
 from sampled_transformer.data import Pack
 from sampled_transformer.data.transforms import preset
 from sampled_transformer.memory import keep_freed_memory
@@ -58,6 +58,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     keep_freed_memory()
+    machine = {
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "processor": platform.machine(),
+        "load": load(),
+    }
     torch.manual_seed(0)
     transform, _ = preset("basic-strong", options.points)
     pack = shapes(8 * BATCH)
@@ -97,7 +103,7 @@ def main() -> None:
     speed = 2 * left.numel() * right.shape[1] / product
     result = {
         "command": f"python benchmarks/training.py --points {options.points}",
-        "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()},
+        "machine": machine,
         "versions": {"torch": torch.__version__},
         "points": options.points,
         "points_per_second": BATCH * options.points / (one_step + data),
@@ -110,8 +116,8 @@ def main() -> None:
     print(
         f"{options.points} points, batches of {BATCH}: {result['points_per_second']:,.0f} points/s, "
         f"{one_step:.3f} s a step; torch.mm {speed / 1e9:.0f} GFLOPS\n"
-        f"the products that the step asks for would take {result['asked_percent']:.0f} % of its time (at least 65), "
-        f"those computed {result['computed_percent']:.0f} %\n"
+        f"the products that the step asks for would take {result['asked_percent']:.0f} % of its time, "
+        f"those computed {result['computed_percent']:.1f} % (at least 65)\n"
         f"loading and augmentation {result['data_percent']:.1f} % of a step (at most 10)"
     )
     if options.json is not None:

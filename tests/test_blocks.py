@@ -132,6 +132,46 @@ def test_block_leaves_its_input_alone_and_adds_its_branches(name: str, masked: b
     assert torch.equal(x, before)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("layout", ["plain", "mask", "ptr"])
+def test_gradients_of_large_sets_are_those_of_the_written_block(bias: bool, layout: str) -> None:
+    torch.manual_seed(0)
+    block, x = TransformerBlock(16, 2, "dense", bias=bias).double(), torch.randn(2, 100, 16, dtype=torch.float64)
+    options = {"mask": torch.ones(2, 100, dtype=torch.bool)} if layout == "mask" else {}
+    if layout == "ptr":
+        x, options = x.flatten(0, 1), {"ptr": torch.tensor([0, 100, 200])}
+    gradients = []
+    for written in (False, True):
+        leaf = x.clone().requires_grad_()
+        block.zero_grad()
+        if written:
+            middle = leaf + block.attention(leaf, **options)
+            out = middle + block.feed_forward.contract(torch.relu(block.feed_forward.expand(middle)))
+        else:
+            out = block(leaf, **options)
+        (out * torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view_as(out)).sum().backward()
+        gradients.append([leaf.grad, *(parameter.grad for parameter in block.parameters())])
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+
+
+def test_hooks_and_strange_mechanisms_meet_no_memory_that_was_written_to() -> None:
+    torch.manual_seed(0)
+    block, x = TransformerBlock(16, 2), torch.randn(2, 100, 16, requires_grad=True)
+    for module in (block.attention, block.attention.output, block.feed_forward, block.feed_forward.expand):
+        module.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    block(x).sum().backward()
+
+    class Remembers(nn.Module):
+        def forward(self, x: torch.Tensor, *rest: object) -> torch.Tensor:
+            self.last = torch.sigmoid(x)  # sigmoid needs its output in the backward pass
+            return self.last
+
+    block.attention = Remembers()
+    block(x).sum().backward()
+    assert torch.equal(block.attention.last, torch.sigmoid(x))
+
+
 def test_block_under_autocast_keeps_the_wider_type() -> None:
     block, x = TransformerBlock(16, 4), torch.randn(2, 12, 16)
     with torch.autocast("cpu", dtype=torch.bfloat16):

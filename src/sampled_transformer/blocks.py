@@ -13,6 +13,7 @@ from .attention import create_attention
 from .cycles import Cycle
 from .feed_forward import FeedForward
 from .geometry.sets import segments
+from .linear import belongs_to_nobody
 
 
 class TransformerBlock(nn.Module):
@@ -74,18 +75,10 @@ class TransformerBlock(nn.Module):
 
 
 def add_branch(x: Tensor, branch: Tensor) -> Tensor:
-    """x + branch, where the branch ends in a linear layer: its memory takes the sum, as that layer does not need it.
-
-    A pass over fresh memory costs a CPU more than the addition. A compiler and torch.func see to that themselves.
-    """
-    if (
-        torch.compiler.is_compiling()
-        or torch._C._are_functorch_transforms_active()
-        or branch.dtype != x.dtype  # autocast: the sum is as wide as the wider of both
-        or branch.data_ptr() == x.data_ptr()
-    ):
-        return x + branch
-    return branch.add_(x)
+    """x + branch, in the memory of the branch where that is free: a CPU pays more for fresh memory than for the sum."""
+    if belongs_to_nobody(branch) and branch.dtype == x.dtype:
+        return branch.add_(x)
+    return x + branch
 
 
 class DropPath(nn.Module):

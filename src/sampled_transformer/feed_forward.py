@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .linear import Linear
+from .linear import Linear, belongs_to_nobody
 
-ACTIVATIONS = {"relu": torch.relu_, "gelu": nn.functional.gelu}
+ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 
 
 class FeedForward(nn.Module):
@@ -25,4 +25,7 @@ class FeedForward(nn.Module):
         self.contract = Linear(hidden, dim, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
+        hidden = self.expand(x)
+        if self.activation == "relu" and belongs_to_nobody(hidden):
+            return self.contract(torch.relu_(hidden))
+        return self.contract(ACTIVATIONS[self.activation](hidden))

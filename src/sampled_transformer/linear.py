@@ -38,6 +38,16 @@ def _plain(input: Tensor) -> bool:
     )
 
 
+def belongs_to_nobody(x: Tensor) -> bool:
+    """Whether `x` came straight out of a `Linear` in training: no one else holds it, and its memory may be written to.
+
+    A hook, a mask, dropout, or another layer in between makes it something else.
+    """
+    if torch.compiler.is_compiling():  # sees for itself what it may write to
+        return False
+    return isinstance(x.grad_fn, _SparseRows._backward_cls) and not x._is_view()
+
+
 class _SparseRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

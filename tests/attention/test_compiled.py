@@ -14,9 +14,10 @@ from torch import Tensor
 from sampled_transformer import SampledAttention
 from sampled_transformer.attention import compiled
 from sampled_transformer.attention.compiled import Compiled
-from sampled_transformer.attention.kernels import pair_attention
+from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
 
 SCALE = 0.3
+KERNELS = (_attend_to_pairs, _attend_to_pairs_backward)
 
 
 def permutations(batch: int, heads: int, n: int) -> Tensor:
@@ -36,6 +37,8 @@ def results(shape: tuple[int, ...], successor: Tensor, scale: float = SCALE) -> 
 def anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "SMALLEST", 0)
     monkeypatch.setattr(Compiled, "works", True)
+    for kernel in KERNELS:
+        monkeypatch.setattr(kernel, "works", True)
 
 
 @pytest.mark.usefixtures("anything_is_compiled")
@@ -50,11 +53,12 @@ def test_compiled_equals_written_for_every_size(monkeypatch: pytest.MonkeyPatch)
         ((2, 41, 8, 32), permutations(1, 1, 41), SCALE),
     ]
     fast = [results(*case) for case in cases]
-    assert Compiled.works, "compiling failed"
+    assert all(kernel.works for kernel in KERNELS), "compiling failed"
     with torch._dynamo.config.patch(error_on_recompile=True):
         results((7, 101, 4, 8), permutations(1, 1, 101), 0.7)  # nothing new to compile
-        assert Compiled.works, "a new size was compiled anew"
-    monkeypatch.setattr(Compiled, "works", False)
+        assert all(kernel.works for kernel in KERNELS), "a new size was compiled anew"
+    for kernel in KERNELS:
+        monkeypatch.setattr(kernel, "works", False)
     for ours, case in zip(fast, cases, strict=True):
         for one, other in zip(ours, results(*case), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
@@ -65,21 +69,38 @@ def test_an_error_that_is_not_the_compilers_stays_an_error() -> None:
     query, value = torch.randn(1, 4, 1, 2), torch.randn(1, 5, 1, 2)
     with pytest.raises(RuntimeError):
         pair_attention(query, query, value, torch.tensor([[[1, 2, 3, 0]]]), SCALE)
-    assert Compiled.works
+    assert all(kernel.works for kernel in KERNELS)
+
+
+@pytest.mark.usefixtures("anything_is_compiled")
+def test_a_graph_of_ones_own_holds_the_kernel_as_written() -> None:
+    torch.manual_seed(0)
+    layer, x = SampledAttention(16, 2).eval(), torch.randn(2, 30, 16)
+    ours = torch.compile(layer, fullgraph=True, backend="aot_eager")(x)
+    torch.testing.assert_close(ours, layer(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("anything_is_compiled")
+def test_torch_func_does_not_end_compiling() -> None:
+    x, successor = torch.randn(3, 1, 6, 1, 4), torch.tensor([[[1, 2, 3, 4, 5, 0]]])
+    together = torch.func.vmap(lambda q: pair_attention(q, q, q, successor, SCALE))(x)
+    torch.testing.assert_close(together[1], pair_attention(x[1], x[1], x[1], successor, SCALE), rtol=1e-5, atol=1e-6)
+    assert all(kernel.works for kernel in KERNELS)
 
 
 def test_without_a_compiler_the_layer_works_and_says_nothing(tmp_path: Path) -> None:
     program = """
 import torch
 from sampled_transformer import SampledAttention
-from sampled_transformer.attention.compiled import Compiled, SMALLEST
+from sampled_transformer.attention.compiled import SMALLEST
+from sampled_transformer.attention.kernels import _attend_to_pairs as kernel
 layer = SampledAttention(32, 4)
 x = torch.arange(SMALLEST // 16 * 32.0).view(32, -1, 32).sin()
 torch.nn.init.eye_(layer.query.weight), torch.nn.init.eye_(layer.key.weight)
 torch.nn.init.eye_(layer.value.weight), torch.nn.init.eye_(layer.output.weight)
 out = layer.eval()(x)
 out.sum().backward()
-torch.save([Compiled.works, out[:, :5].detach().clone()], "out.pt")
+torch.save([kernel.works, out[:, :5].detach().clone()], "out.pt")
 """
     environment = {**os.environ, "CXX": str(tmp_path / "none"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run(

@@ -34,7 +34,7 @@ def test_the_explicit_matrix_is_kept() -> None:
 def test_interleaved_runs_take_turns() -> None:
     calls: list[str] = []
     times = interleaved({"one": lambda: calls.append("one"), "two": lambda: calls.append("two")}, 3)
-    assert calls == ["one", "two"] * 3
+    assert calls == ["one", "two", "two", "one", "one", "two"]
     assert set(times) == {"one", "two"}
     assert min(times.values()) >= 0
 
@@ -47,7 +47,8 @@ def test_what_is_slow_sits_out_the_later_rounds() -> None:
         time.sleep(0.2)
 
     interleaved({"slow": slow, "fast": lambda: calls.append("fast")}, 4, enough=0.1)
-    assert calls == ["slow", "fast", "fast", "fast", "fast"]
+    assert calls.count("slow") == 1
+    assert calls.count("fast") == 4
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -56,16 +57,18 @@ def test_peak_memory_of_a_fresh_process() -> None:
     matrix = setting.heads * points**2 * 4  # 64 MB
     explicit = memory("dense-explicit", "core", setting, points)
     sampled = memory("sampled", "core", setting, points)
-    assert explicit is not None
-    assert sampled is not None
+    assert not isinstance(explicit, str)
+    assert not isinstance(sampled, str)
     assert 2 * matrix < explicit.peak < 8 * matrix  # scores, weights and their gradients
     assert 0 < sampled.peak < matrix / 4
     assert sampled.kept == kept_bytes(Subject("sampled", "core", setting, points))
     assert memory("sampled", "core", setting, points, backward=False).kept is None
 
 
-def test_peak_memory_of_what_cannot_run_is_none() -> None:
-    assert memory("no such mechanism", "core", SETTING, 10) is None
+def test_memory_of_what_cannot_run_is_the_reason() -> None:
+    reason = memory("sampeld", "core", SETTING, 10)
+    assert isinstance(reason, str)
+    assert reason.startswith("failed: ValueError: mechanism: expected one of")
 
 
 def test_available_memory_is_positive() -> None:

@@ -47,7 +47,7 @@ def test_what_would_take_too_long_or_does_not_fit_is_left_out(monkeypatch: pytes
     assert [entry.get("left_out") for entry in result["times"]] == [None, "does not fit"]
     assert result["memory"][1]["left_out"] == "does not fit"
     assert result["memory"][0]["peak_bytes"] >= 0
-    assert result["memory"][0]["kept_bytes"] > 0
+    assert result["memory"][0]["kept_bytes"] is None  # no backward pass was asked for
 
 
 def test_a_mechanism_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +63,10 @@ def test_a_mechanism_that_fails_does_not_stop_the_others(monkeypatch: pytest.Mon
 def test_exponent_of_a_power(power: float) -> None:
     times: list[dict[str, Any]] = [
         {"level": "core", "passes": "both", "mechanism": "x", "points": n, "seconds": 3e-6 * n**power}
-        for n in (100, 1000, 5000)
+        for n in (2000, 4000, 16000)
     ]
+    small = {"level": "core", "passes": "both", "mechanism": "x", "points": 100, "seconds": 1.0}
+    times.append(small)  # does not count beside larger ones
     times.append({"level": "core", "passes": "both", "mechanism": "x", "points": 10**6, "left_out": "does not fit"})
     [entry] = exponents(times)
     assert entry["exponent"] == pytest.approx(power)
@@ -80,6 +82,9 @@ def test_exponent_of_a_power(power: float) -> None:
         ({"points": (0, 5)}, "points: expected at least 1, got 0"),
         ({"points": ()}, "points: expected at least 1"),
         ({"setting": Setting(batch=0)}, "batch: expected at least 1, got 0"),
+        ({"points": (64, 32, 64)}, "points: expected different sizes"),
+        ({"mechanisms": ("copy",), "levels": ("block",)}, "expected something to measure"),
+        ({"memory": False, "times": False}, "expected something to measure"),
         ({"limit": 0.0}, "limit: expected a positive number"),
     ],
 )

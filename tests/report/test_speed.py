@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sampled_transformer.report.speed import PAPER_MEMORY, speed_section
 
-MACHINE = {"cores": 2, "threads": 2, "processor": "x86_64"}
+MACHINE = {"cores": 2, "threads": 2, "processor": "x86_64", "load": 0.26}
 COMMON = {"machine": MACHINE, "versions": {"torch": "2.13.0"}}
 
 
@@ -21,7 +21,7 @@ def test_bars_met_and_missed(tmp_path: Path) -> None:
     assert "| one | 81.2 | at least 60 x | met |" in page
     assert "| two | 1.2 | at most 1.15 x | **missed** |" in page
     assert "    python a.py" in page
-    assert "2 threads on 2 cores" in page
+    assert "2 threads on 2 cores, load 0.3 in the minute before" in page
 
 
 def test_times_are_ratios_to_sampled(tmp_path: Path) -> None:

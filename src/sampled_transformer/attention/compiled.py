@@ -32,7 +32,13 @@ class Compiled:
         self.__doc__ = function.__doc__
 
     def __call__(self, first: Tensor, *rest: Any) -> Any:
-        if not Compiled.works or first.numel() < SMALLEST or torch.is_grad_enabled():
+        if (
+            torch.compiler.is_compiling()  # first: a size that is looked at becomes fixed
+            or not self.works
+            or first.numel() < SMALLEST
+            or torch.is_grad_enabled()
+            or torch._C._are_functorch_transforms_active()
+        ):
             return self.function(first, *rest)
         if self.compiled is None:
             # Sizes are not part of the program: one is enough for all of them. Nor is the number of threads.
@@ -42,6 +48,6 @@ class Compiled:
             return self.compiled(first, *rest)
         except Exception as error:
             result = self.function(first, *rest)  # raises again what is not the compiler's fault
-            Compiled.works = False
+            self.works = False
             logger.info("%s runs uncompiled: %s", self.function.__name__, error)
             return result

@@ -19,12 +19,13 @@ from ..attention.compiled import SMALLEST
 from ..memory import give_back_memory
 from .subjects import Setting, Subject
 
+TIMEOUT = 600  # seconds of a process that measures memory
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def wait(device: str) -> None:
     if device != "cpu":
-        torch.accelerator.synchronize()
+        torch.get_device_module(device).synchronize(device)
 
 
 def seconds(run: Callable[[], None], device: str = "cpu") -> float:
@@ -43,10 +44,12 @@ def interleaved(
     Each must have run before, to compile what it compiles. One that has taken `enough` seconds sits out the rest.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
+    names = list(runs)
+    for round_ in range(repeats):
+        turn = round_ % max(1, len(names))
+        for name in names[turn:] + names[:turn]:  # nobody is always the first
             if sum(times[name]) < enough:
-                times[name].append(seconds(run, device))
+                times[name].append(seconds(runs[name], device))
     return {name: median(values) for name, values in times.items()}
 
 
@@ -63,6 +66,11 @@ def kept_bytes(subject: Subject) -> int:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         subject.call()
     return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
+
+
+def load() -> float | None:
+    """How many processes were busy during the last minute, this one included; None where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def available_memory() -> int:
@@ -91,18 +99,23 @@ class Bytes:
     kept: int | None
 
 
-def memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> Bytes | None:
-    """The bytes of one pass in a fresh process; None if it could not."""
+def memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> Bytes | str:
+    """The bytes of one pass in a fresh process; the reason, in one line, if it could not."""
     request = {"name": name, "level": level, "setting": asdict(setting), "points": points, "backward": backward}
-    done = subprocess.run(
-        [sys.executable, "-c", f"from {__name__} import measure_here; measure_here()"],
-        input=json.dumps(request),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())},
-        text=True,
-    )
-    return Bytes(**json.loads(done.stdout)) if done.returncode == 0 else None
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", f"from {__name__} import measure_here; measure_here()"],
+            input=json.dumps(request),
+            capture_output=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())},
+            text=True,
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        return f"failed: took more than {TIMEOUT} s"
+    if done.returncode:
+        return f"failed: {(done.stderr.strip().splitlines() or [f'exit code {done.returncode}'])[-1][:200]}"
+    return Bytes(**json.loads(done.stdout))
 
 
 def measure_here() -> None:
@@ -123,9 +136,10 @@ def measure_here() -> None:
 def _most_memory(device: str, reset: bool = False) -> int:
     """The most memory the process has held; with `reset`, what it holds now, from where the most is counted anew."""
     if device != "cpu":
+        module = torch.get_device_module(device)
         if reset:
-            torch.accelerator.reset_peak_memory_stats()
-        return torch.accelerator.memory_allocated() if reset else torch.accelerator.max_memory_allocated()
+            module.reset_peak_memory_stats()
+        return int(module.memory_allocated() if reset else module.max_memory_allocated())
     if reset:
         give_back_memory()
     if STATUS.is_file():

@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,11 +15,12 @@ import torch
 
 from ..memory import give_back_memory
 from ..registry import look_up
-from .measure import available_memory, interleaved, memory
+from .measure import Bytes, available_memory, interleaved, load, memory
 from .subjects import LEVELS, MECHANISMS, Setting, Subject, memory_needed
 
 PASSES = ("forward", "both")
 SPARE = 0.8  # of the available memory that a measurement may take
+LARGE = 1024  # points from which exponents are fitted
 PATIENCE = 6  # times the limit of a call: what one in a fresh process may take, its start included
 
 
@@ -42,7 +43,7 @@ class Plan:
 
     points: Sequence[int] = (256, 1024, 4096, 16384, 65536, 1048576)
     mechanisms: Sequence[str] = tuple(MECHANISMS)
-    levels: Sequence[str] = ("layer", "block")
+    levels: Sequence[str] = ("core", "layer", "block")
     passes: Sequence[str] = PASSES
     setting: Setting = field(default_factory=Setting)
     repeats: int = 7
@@ -64,6 +65,10 @@ class Plan:
         for name, size in sizes.items():
             if not isinstance(size, str) and size < 1:
                 raise ValueError(f"{name}: expected at least 1, got {size}")
+        if len(set(self.points)) < len(self.points):
+            raise ValueError(f"points: expected different sizes, got {', '.join(map(str, self.points))}")
+        if not self.steps():
+            raise ValueError("mechanisms, levels, memory: expected something to measure, but no row has these levels")
         if not self.limit > 0:
             raise ValueError(f"limit: expected a positive number of seconds, got {self.limit}")
 
@@ -109,6 +114,7 @@ def run(plan: Plan, progress: Callable[[int], object] = lambda steps: None) -> d
             "threads": torch.get_num_threads(),
             "processor": platform.machine(),
             "device": plan.setting.device,
+            "load": load(),
         },
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "stopped": False,
@@ -132,11 +138,8 @@ def _times(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, 
             last: dict[str, tuple[int, float]] = {}  # the largest size that was measured, and its seconds
             for points in sorted(plan.points):
                 rows = [name for name in plan.rows(level) if passes == "forward" or MECHANISMS[name].backward]
-                reasons = {name: _reason(name, level, plan, points, last.get(name)) for name in rows}
-                runs = _prepare(
-                    [name for name, reason in reasons.items() if reason is None], level, passes, plan, points
-                )
-                reasons.update({name: run for name, run in runs.items() if isinstance(run, str)})
+                runs = _prepare(rows, level, passes, plan, points, last)
+                reasons = {name: run for name, run in runs.items() if isinstance(run, str)}
                 ready = {name: run for name, run in runs.items() if not isinstance(run, str)}
                 medians = interleaved(ready, plan.repeats, plan.setting.device)
                 del runs, ready
@@ -152,10 +155,16 @@ def _times(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, 
                 progress(len(plan.rows(level)))
 
 
-def _prepare(names: list[str], level: str, passes: str, plan: Plan, points: int) -> dict[str, Callable[[], None] | str]:
-    """What to call for each; or the error, in one line, of those that do not work here."""
+def _prepare(
+    names: list[str], level: str, passes: str, plan: Plan, points: int, last: Mapping[str, tuple[int, float]]
+) -> dict[str, Callable[[], None] | str]:
+    """What to call for each; or why not, in one line, for those that are too large here or do not work."""
     runs: dict[str, Callable[[], None] | str] = {}
     for name in names:
+        reason = _reason(name, level, passes, plan, points, last.get(name))  # those before it hold memory already
+        if reason is not None:
+            runs[name] = reason
+            continue
         try:
             subject = Subject(name, level, plan.setting, points)
             call = subject.forward if passes == "forward" else subject.both
@@ -166,9 +175,9 @@ def _prepare(names: list[str], level: str, passes: str, plan: Plan, points: int)
     return runs
 
 
-def _reason(name: str, level: str, plan: Plan, points: int, last: tuple[int, float] | None) -> str | None:
+def _reason(name: str, level: str, passes: str, plan: Plan, points: int, last: tuple[int, float] | None) -> str | None:
     """Why a measurement is left out, if it is."""
-    if plan.setting.device == "cpu" and memory_needed(name, level, plan.setting, points) > SPARE * available_memory():
+    if not _fits(name, level, plan.setting, points, passes == "both"):
         return "does not fit"
     if last is not None:
         growth = 2 if MECHANISMS[name].matrix or name == "dense" else 1
@@ -177,39 +186,48 @@ def _reason(name: str, level: str, plan: Plan, points: int, last: tuple[int, flo
     return None
 
 
+def _fits(name: str, level: str, setting: Setting, points: int, backward: bool) -> bool:
+    needed = memory_needed(name, level, setting, points, backward)
+    return setting.device != "cpu" or needed <= SPARE * available_memory()
+
+
 def _memory(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, Any]]:
     for level in plan.levels:
         for name in plan.rows(level):
             patient = True
             for points in sorted(plan.points):
-                entry = {"level": level, "mechanism": name, "points": points}
-                fits = memory_needed(name, level, plan.setting, points) <= SPARE * available_memory()
+                backward = "both" in plan.passes and MECHANISMS[name].backward
+                fits = _fits(name, level, plan.setting, points, backward)
+                taken: Bytes | str
                 if name == "copy" or not fits or not patient:
-                    yield entry | {
-                        "left_out": "does not fit" if not fits else "takes too long" if not patient else "a copy"
-                    }
+                    taken = "does not fit" if not fits else "takes too long" if not patient else "is but a copy"
                 else:
                     begin = time.monotonic()
-                    yield entry | _bytes(name, level, plan.setting, points)
+                    taken = memory(name, level, plan.setting, points, backward)
                     patient = time.monotonic() - begin < PATIENCE * plan.limit
+                entry = {"level": level, "mechanism": name, "points": points}
+                if isinstance(taken, str):
+                    yield entry | {"left_out": taken}
+                else:
+                    yield entry | {"peak_bytes": taken.peak, "kept_bytes": taken.kept}
                 progress(1)
 
 
-def _bytes(name: str, level: str, setting: Setting, points: int) -> dict[str, int | None]:
-    taken = memory(name, level, setting, points, MECHANISMS[name].backward)
-    return {"peak_bytes": taken.peak if taken else None, "kept_bytes": taken.kept if taken else None}
+def exponents(times: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The slope of log time over log points, by least squares, of each row with two sizes or more.
 
-
-def exponents(times: Sequence[dict[str, Any]], smallest: int = 0) -> Iterator[dict[str, Any]]:
-    """The slope of log time over log points, by least squares, of each row with two sizes or more."""
+    Small sets, whose calls take longer than what they compute, count only where there are no two larger ones.
+    """
     groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for entry in times:
-        if "seconds" in entry and entry["points"] >= smallest:
+        if "seconds" in entry:
             key = entry["level"], entry["passes"], entry["mechanism"]
             groups.setdefault(key, []).append((math.log(entry["points"]), math.log(entry["seconds"])))
     for (level, passes, mechanism), pairs in groups.items():
+        large = [pair for pair in pairs if pair[0] >= math.log(LARGE)]
         if len(pairs) > 1:
-            yield {"level": level, "passes": passes, "mechanism": mechanism, "exponent": slope(pairs)}
+            exponent = slope(large if len(large) > 1 else pairs)
+            yield {"level": level, "passes": passes, "mechanism": mechanism, "exponent": exponent}
 
 
 def slope(pairs: Sequence[tuple[float, float]]) -> float:

@@ -50,6 +50,10 @@ class Mechanism:
 MECHANISMS: dict[str, Mechanism] = {
     "sampled": Mechanism("sampled"),
     "sampled-per-head": Mechanism("sampled", {"cycles": "per-head"}),
+    "sampled-sequential": Mechanism(
+        "sampled", {"composition": "sequential"}, levels=("layer", "block", "network"), tensors=32
+    ),
+    "sampled-morton": Mechanism("sampled", {"order": "morton"}),
     "sampled-hilbert": Mechanism("sampled", {"order": "hilbert"}),
     "sampled-mixed": Mechanism("sampled", {"order": "mixed"}),
     "sampled-4-rounds": Mechanism("sampled", {"rounds": 4}, tensors=64),
@@ -92,7 +96,7 @@ class Subject:
             self._build_on_features(attention if level == "layer" else _block(attention, setting), setting, points)
 
     def _build_copy(self, setting: Setting, points: int) -> None:
-        """Of q, k, v and the output, and for the backward pass of their gradients: what memory allows at best."""
+        """Of q, k, v and the output once, and for the backward pass of their gradients: what memory allows."""
         shape = (setting.batch, points, setting.heads, setting.head_dim)
         sources = [torch.randn(shape, device=setting.device) for _ in range(4)]
         targets = [torch.empty_like(source) for source in sources]
@@ -142,6 +146,8 @@ class Subject:
             if not gradient:
                 gradient.append(torch.randn_like(out))
             out.backward(gradient[0])
+            for tensor in self.leaves:
+                tensor.grad = None  # memory that the next row may need
 
         self.call, self.forward, self.both = call, forward, both
 
@@ -159,9 +165,11 @@ def _block(attention: Attention, setting: Setting) -> TransformerBlock:
     return block
 
 
-def memory_needed(name: str, level: str, setting: Setting, points: int) -> int:
-    """A rough upper bound of the bytes of a forward and backward pass."""
+def memory_needed(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> int:
+    """A rough upper bound of the bytes of a pass."""
     mechanism = MECHANISMS[name]
     tensors = mechanism.tensors + (24 if level == "network" else 0)
+    if not backward:
+        tensors = max(8, tensors // 3)
     needed = tensors * setting.batch * points * setting.dim * 4
     return needed + 5 * setting.batch * setting.heads * points**2 * 4 * mechanism.matrix

@@ -42,11 +42,11 @@ def training(result: dict[str, Any]) -> Iterator[str]:
     yield from ("### A whole training step of the basic setting", "")
     yield (
         f"{result['points']} points, batches of 64: {result['points_per_second']:,.0f} points a second, "
-        f"{result['step_seconds']:.2f} s a step. All matrix products that the step asks for, at the speed of torch.mm "
-        f"measured beside it ({result['torch_mm_gflops']:.0f} GFLOPS), would take {result['asked_percent']:.0f} % of "
-        f"that time (bar: at least 65 %); the products that are really computed, without those whose gradient is "
-        f"zero, {result['computed_percent']:.0f} %. Loading and augmentation take {result['data_percent']:.1f} % (bar: "
-        "at most 10 %)."
+        f"{result['step_seconds']:.2f} s a step of a plain loop, without the training engine. All matrix products that "
+        f"the step asks for, at the speed of torch.mm measured beside it ({result['torch_mm_gflops']:.0f} GFLOPS), "
+        f"would take {result['asked_percent']:.0f} % of that time; those that are really computed, without the ones "
+        f"whose gradient is zero, {result['computed_percent']:.1f} % (bar: at least 65 %). Loading and augmentation take "
+        f"{result['data_percent']:.1f} % (bar: at most 10 %)."
     )
     yield from made_with(result)
 
@@ -106,7 +106,7 @@ def made_with(result: dict[str, Any]) -> Iterator[str]:
     machine = result["machine"]
     yield from ("", f"    {result['command']}", "")
     yield (
-        f"Machine: {machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, nothing else "
-        f"running; torch {result['versions']['torch']}."
+        f"Machine: {machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, load "
+        f"{machine['load']:.1f} in the minute before the start; torch {result['versions']['torch']}."
     )
     yield ""
