@@ -45,8 +45,8 @@ def training(result: dict[str, Any]) -> Iterator[str]:
         f"{result['step_seconds']:.2f} s a step of a plain loop, without the training engine. All matrix products that "
         f"the step asks for, at the speed of torch.mm measured beside it ({result['torch_mm_gflops']:.0f} GFLOPS), "
         f"would take {result['asked_percent']:.0f} % of that time; those that are really computed, without the ones "
-        f"whose gradient is zero, {result['computed_percent']:.1f} % (bar: at least 65 %). Loading and augmentation take "
-        f"{result['data_percent']:.1f} % (bar: at most 10 %)."
+        f"whose gradient is zero, {result['computed_percent']:.1f} % (bar: at least 65 %). Loading and augmentation "
+        f"take {result['data_percent']:.1f} % (bar: at most 10 %)."
     )
     yield from made_with(result)
 
