@@ -49,3 +49,12 @@ def test_the_papers_memory_stands_beside_ours(tmp_path: Path) -> None:
     page = speed_section(tmp_path)
     assert "| sampled | 0.25 (1.0) | 0.50 (1.1) |" in page
     assert page.count("- (-)") == PAPER_MEMORY["dense-explicit"].count(None) == 3
+
+
+def test_a_training_step(tmp_path: Path) -> None:
+    figures = {"points": 1024, "torch_mm_gflops": 116.4, "whole_seconds": 1.517, "whole_percent": 86.2}
+    figures |= {"step_seconds": 1.049, "points_per_second": 61857.1, "computed_percent": 61.8, "data_percent": 1.02}
+    (tmp_path / "training.json").write_text(json.dumps({**COMMON, "command": "c", **figures}))
+    page = speed_section(tmp_path)
+    assert "a step takes 1.52 s, of which the products alone would take 86 % (bar: at least 65 %)" in page
+    assert "a step takes 1.05 s, 61,857 points a second" in page

@@ -302,7 +302,8 @@ def test_interrupted_under_torchrun(whole, folder):
 
 
 @pytest.mark.slow
-def test_pretraining(folder):
+def test_pretraining_and_a_killed_process(folder):
+    """Its tokeniser has batch statistics: only two processes are as two processes."""
     options = {**SMALL, "depth": 2, "groups": 4, "group_size": 4}
     line = ["--data", folder / "pack", "--data.batch", 6, "--epochs", 2, "--probe_every", 1]
     line += [f"--options.{name}={value}" for name, value in options.items()]
@@ -312,3 +313,11 @@ def test_pretraining(folder):
     assert 0 <= float(run.rows()[-1]["probe_accuracy"]) <= 1
     assert {note["rank"] for note in run.notes} == {0, 1}
     assert load_model(run.folder / "model.safetensors")[1].model == "mae"
+
+    killed = start(folder / "pretrain-killed", "pretrain", *line, *TWO, sent="SIGKILL 1 4")
+    assert killed.code == 2
+    assert len(killed.errors.splitlines()) == 1
+    assert f"epoch 2 of 2; go on with: sampled-transformer pretrain --out {killed.folder} --resume" in killed.errors
+    resumed = start(killed.folder, "pretrain", "--resume")
+    assert (resumed.code, resumed.errors) == (0, "")
+    assert resumed.is_as(run)

