@@ -26,7 +26,7 @@ from sampled_transformer.attention.compiled import Compiled
 from sampled_transformer.bench.measure import interleaved, kept_bytes, load, memory
 from sampled_transformer.bench.study import slope
 from sampled_transformer.bench.subjects import Setting, Subject
-from sampled_transformer.memory import keep_freed_memory
+from sampled_transformer.memory import give_back_memory, keep_freed_memory
 
 SETTING = Setting(batch=8, heads=8, head_dim=32)
 ROUNDS = 41  # the machine has slow and fast seconds
@@ -52,7 +52,7 @@ class Bars:
 def both(points: int, *subjects: tuple[str, str]) -> dict[tuple[str, str], float]:
     """Median seconds of a forward and backward pass of (mechanism, level)."""
     runs = {" ".join(pair): Subject(*pair, SETTING, points).both for pair in subjects}
-    times = warmed(runs, 40)
+    times = warmed(runs, 20)
     return {pair: times[" ".join(pair)] for pair in subjects}
 
 
@@ -114,12 +114,14 @@ def kept(bars: Bars) -> None:
 
 def growth(bars: Bars) -> None:
     sizes = [2**power for power in range(11, 18)]
-    for level, batch in (("core", 8), ("block", 4)):  # no tensor fits the caches; a block of 8 sets not the memory
-        some = replace(SETTING, batch=batch)
-        subjects = {str(n): Subject("sampled", level, some, n).both for n in sizes}
-        times = warmed(subjects, 25)
-        exponent = slope([(math.log(n), math.log(times[str(n)])) for n in sizes])
-        bars.at_most(f"{level}, {batch} sets of 2^11 to 2^17 points: exponent of the time", exponent, 1.1, "")
+    for level, batch in (("core", 8), ("block", 4)):  # no tensor fits the caches, and all fit the memory
+        pairs = []
+        for points in [*sizes, *reversed(sizes)]:  # upwards and downwards, as the machine gets faster or slower
+            subject = Subject("sampled", level, replace(SETTING, batch=batch), points)
+            pairs.append((math.log(points), math.log(warmed({"": subject.both}, 4)[""])))
+            del subject
+            give_back_memory()
+        bars.at_most(f"{level}, {batch} sets of 2^11 to 2^17 points: exponent of the time", slope(pairs), 1.1, "")
 
 
 def a_million(bars: Bars) -> None:

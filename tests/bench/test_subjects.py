@@ -52,3 +52,12 @@ def test_only_an_explicit_matrix_needs_the_square_of_the_points() -> None:
 def test_unknown_mechanism() -> None:
     with pytest.raises(ValueError, match=r"mechanism: expected one of .* did you mean 'sampled'"):
         Subject("sampeld", "block", SETTING, 40)
+
+
+def test_rows_of_the_same_size_share_their_inputs() -> None:
+    shared: dict[object, torch.Tensor] = {}
+    one, two = (Subject(name, "core", SETTING, 40, shared) for name in ("sampled", "dense"))
+    one.both()
+    two.both()
+    assert all(a is b for a, b in zip(one.leaves, two.leaves, strict=True))
+    assert len(shared) == 4  # q, k, v and the gradient of the output

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..memory import give_back_memory
 from ..registry import look_up
@@ -160,13 +161,14 @@ def _prepare(
 ) -> dict[str, Callable[[], None] | str]:
     """What to call for each; or why not, in one line, for those that are too large here or do not work."""
     runs: dict[str, Callable[[], None] | str] = {}
+    shared: dict[Any, Tensor] = {}
     for name in names:
         reason = _reason(name, level, passes, plan, points, last.get(name))  # those before it hold memory already
         if reason is not None:
             runs[name] = reason
             continue
         try:
-            subject = Subject(name, level, plan.setting, points)
+            subject = Subject(name, level, plan.setting, points, shared)
             call = subject.forward if passes == "forward" else subject.both
             call()
             runs[name] = call

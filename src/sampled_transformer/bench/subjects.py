@@ -75,11 +75,19 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 class Subject:
-    """One mechanism at one level and size, ready to run."""
+    """One mechanism at one level and size, ready to run.
 
-    def __init__(self, name: str, level: str, setting: Setting, points: int) -> None:
+    Args:
+        name, level, setting, points: what is measured.
+        shared: tensors that rows of the same level and size have in common; they find and leave them there.
+    """
+
+    def __init__(
+        self, name: str, level: str, setting: Setting, points: int, shared: dict[Any, Tensor] | None = None
+    ) -> None:
         mechanism = look_up("mechanism", name, MECHANISMS)
         torch.manual_seed(0)
+        self.shared = {} if shared is None else shared
         self.leaves: list[Tensor] = []
         self.module: nn.Module = nn.Module()
         self.positions = torch.rand(setting.batch, points, 3, device=setting.device) - 0.5
@@ -98,7 +106,7 @@ class Subject:
     def _build_copy(self, setting: Setting, points: int) -> None:
         """Of q, k, v and the output once, and for the backward pass of their gradients: what memory allows."""
         shape = (setting.batch, points, setting.heads, setting.head_dim)
-        sources = [torch.randn(shape, device=setting.device) for _ in range(4)]
+        sources = [self._random(part, shape, setting.device).detach() for part in ("q", "k", "v", "gradient")]
         targets = [torch.empty_like(source) for source in sources]
 
         def copy(times: int) -> None:
@@ -110,14 +118,14 @@ class Subject:
 
     def _build_core(self, attention: Attention, setting: Setting, points: int) -> None:
         shape = (setting.batch, points, setting.heads, setting.head_dim)
-        self.leaves = [torch.randn(shape, device=setting.device, requires_grad=True) for _ in range(3)]
+        self.leaves = [self._random(part, shape, setting.device).requires_grad_() for part in ("q", "k", "v")]
         positions = self.positions if attention.needs_positions else None
         query, key, value = self.leaves
         self._run(lambda: attention.attend(query, key, value, positions, Sets(), None))
 
     def _build_on_features(self, module: nn.Module, setting: Setting, points: int) -> None:
         self.module = module.to(setting.device)
-        x = torch.randn(setting.batch, points, setting.dim, device=setting.device, requires_grad=True)
+        x = self._random("x", (setting.batch, points, setting.dim), setting.device).requires_grad_()
         self.leaves = [x]
         self._run(lambda: module(x, self.positions))
 
@@ -132,9 +140,12 @@ class Subject:
         normals = nn.functional.normalize(torch.randn_like(self.positions), dim=-1)
         self._run(lambda: network(self.positions, normals))
 
-    def _run(self, call: Callable[[], Tensor]) -> None:
-        gradient: list[Tensor] = []
+    def _random(self, what: str, shape: tuple[int, ...], device: torch.device | str) -> Tensor:
+        if (what, shape) not in self.shared:
+            self.shared[what, shape] = torch.randn(shape, device=device)
+        return self.shared[what, shape]
 
+    def _run(self, call: Callable[[], Tensor]) -> None:
         def forward() -> None:
             with torch.no_grad():
                 call()
@@ -143,9 +154,7 @@ class Subject:
             for tensor in (*self.leaves, *self.module.parameters()):
                 tensor.grad = None
             out = call()
-            if not gradient:
-                gradient.append(torch.randn_like(out))
-            out.backward(gradient[0])
+            out.backward(self._random("gradient", tuple(out.shape), out.device))
             for tensor in self.leaves:
                 tensor.grad = None  # memory that the next row may need
 

@@ -45,8 +45,8 @@ def training(result: dict[str, Any]) -> Iterator[str]:
         f"{result['torch_mm_gflops']:.0f} GFLOPS beside it. With all matrix products of the network and its gradients "
         f"a step takes {result['whole_seconds']:.2f} s, of which the products alone would take "
         f"{result['whole_percent']:.0f} % (bar: at least 65 %). Without those whose gradient is zero, as it really is, "
-        f"a step takes {result['step_seconds']:.2f} s, {result['points_per_second']:,.0f} points a second; its products "
-        f"alone would take {result['computed_percent']:.0f} %. Loading and augmentation take "
+        f"a step takes {result['step_seconds']:.2f} s, {result['points_per_second']:,.0f} points a second; its "
+        f"products alone would take {result['computed_percent']:.0f} %. Loading and augmentation take "
         f"{result['data_percent']:.1f} % (bar: at most 10 %)."
     )
     yield from made_with(result)
@@ -105,9 +105,10 @@ def paper_memory(result: dict[str, Any]) -> Iterator[str]:
 
 def made_with(result: dict[str, Any]) -> Iterator[str]:
     machine = result["machine"]
+    busy = f", load {machine['load']:.1f} in the minute before the start" if machine.get("load") is not None else ""
     yield from ("", f"    {result['command']}", "")
     yield (
-        f"Machine: {machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, load "
-        f"{machine['load']:.1f} in the minute before the start; torch {result['versions']['torch']}."
+        f"Machine: {machine['processor']}, {machine['threads']} threads on {machine['cores']} cores{busy}; "
+        f"torch {result['versions']['torch']}."
     )
     yield ""
