@@ -15,7 +15,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import argparse
 import json
 import math
-import platform
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from sampled_transformer.attention.compiled import Compiled
 from sampled_transformer.bench.measure import interleaved, kept_bytes, load, memory
 from sampled_transformer.bench.study import slope
 from sampled_transformer.bench.subjects import Setting, Subject
+from sampled_transformer.machine import machine
 from sampled_transformer.memory import give_back_memory, keep_freed_memory
 
 SETTING = Setting(batch=8, heads=8, head_dim=32)
@@ -135,19 +135,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     keep_freed_memory()
-    machine = {
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "processor": platform.machine(),
-        "load": load(),
-    }
+    here = {**machine(), "load": load()}
     bars = Bars()
     for part in (against_memory, against_itself, in_the_block, against_dense, kept, growth, a_million):
         part(bars)
     if options.json is not None:
         result = {
             "command": "python benchmarks/attention.py",
-            "machine": machine,
+            "machine": here,
             "versions": {"torch": torch.__version__},
             "bars": bars.rows,
         }

@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import argparse
 import itertools
 import json
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -30,6 +29,7 @@ from sampled_transformer import linear
 from sampled_transformer.bench.measure import load, seconds
 from sampled_transformer.data import Pack
 from sampled_transformer.data.transforms import preset
+from sampled_transformer.machine import machine
 from sampled_transformer.memory import keep_freed_memory
 from sampled_transformer.models import create_model
 from sampled_transformer.tasks.loading import Batches
@@ -59,12 +59,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     keep_freed_memory()
-    machine = {
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "processor": platform.machine(),
-        "load": load(),
-    }
+    here = {**machine(), "load": load()}
     torch.manual_seed(0)
     transform, _ = preset("basic-strong", options.points)
     pack = shapes(8 * BATCH)
@@ -110,7 +105,7 @@ def main() -> None:
     speed = 2 * left.numel() * right.shape[1] / product
     result = {
         "command": f"python benchmarks/training.py --points {options.points}",
-        "machine": machine,
+        "machine": here,
         "versions": {"torch": torch.__version__},
         "points": options.points,
         "points_per_second": BATCH * options.points / (one_step + data),

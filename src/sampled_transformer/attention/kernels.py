@@ -19,12 +19,20 @@ def take(x: Tensor, index: Tensor) -> Tensor:
     """Pick points: x (batch, n, heads, head_dim), index (batch or 1, heads or 1, m) -> (batch, m, heads, head_dim)."""
     if index.shape[0] == 1 and index.shape[1] == 1:
         return x.index_select(1, index[0, 0])
-    batch, n, heads, _ = x.shape
-    row = index + torch.arange(batch, device=x.device)[:, None, None] * n  # (batch, heads or 1, m)
-    if index.shape[1] == 1:
-        return x.flatten(0, 1).index_select(0, row.flatten()).unflatten(0, (batch, index.shape[2]))
-    row = row.transpose(1, 2) * heads + torch.arange(heads, device=x.device)  # (batch, m, heads)
-    return x.flatten(0, 2).index_select(0, row.flatten()).unflatten(0, tuple(row.shape))
+    batch, n, heads, width = x.shape
+    rows = x.flatten(0, 1) if index.shape[1] == 1 else x.flatten(0, 2)
+    return rows.index_select(0, row_numbers(index, batch, n, heads)).view(batch, index.shape[2], heads, width)
+
+
+def row_numbers(index: Tensor, batch: int, n: int, heads: int) -> Tensor:
+    """An index into n points, (batch or 1, heads or 1, m), as one into the rows of a flattened batch.
+
+    The rows are (batch, n) when all heads share the index, and (batch, n, heads) otherwise.
+    """
+    rows = index + torch.arange(batch, device=index.device)[:, None, None] * n  # (batch, heads or 1, m)
+    if index.shape[1] > 1:
+        rows = rows * heads + torch.arange(heads, device=index.device)[:, None]
+    return rows.transpose(1, 2).flatten()
 
 
 def two_keys(query: Tensor, key: Tensor, value: Tensor, other_key: Tensor, other_value: Tensor, scale: float) -> Tensor:
@@ -48,19 +56,8 @@ def pair_attention(query: Tensor, key: Tensor, value: Tensor, successor: Tensor,
     def as_rows(x: Tensor) -> Tensor:
         return x.flatten(0, 1) if together else x.flatten(0, 2)[:, None]
 
-    rows = row_numbers(successor, query.shape[0], query.shape[2])
+    rows = row_numbers(successor, *query.shape[:3])
     return _PairAttention.apply(as_rows(query), as_rows(key), as_rows(value), rows, scale).view(query.shape)
-
-
-def row_numbers(index: Tensor, batch: int, heads: int) -> Tensor:
-    """An index into the points, (batch or 1, heads or 1, m), as one into the rows of a flattened batch.
-
-    The rows are (batch, n) when all heads share the index, and (batch, n, heads) otherwise.
-    """
-    rows = index + torch.arange(batch, device=index.device)[:, None, None] * index.shape[-1]  # (batch, heads or 1, n)
-    if index.shape[1] > 1:
-        rows = rows * heads + torch.arange(heads, device=index.device)[:, None]
-    return rows.transpose(1, 2).flatten()
 
 
 class _PairAttention(torch.autograd.Function):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..machine import machine
 from ..memory import give_back_memory
 from ..registry import look_up
 from .measure import Bytes, available_memory, interleaved, load, memory
@@ -110,13 +110,7 @@ def run(plan: Plan, progress: Callable[[int], object] = lambda steps: None) -> d
     """
     result: dict[str, Any] = {
         "plan": asdict(plan),
-        "machine": {
-            "cores": os.cpu_count(),
-            "threads": torch.get_num_threads(),
-            "processor": platform.machine(),
-            "device": plan.setting.device,
-            "load": load(),
-        },
+        "machine": {**machine(), "device": plan.setting.device, "load": load()},
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "stopped": False,
         "times": [],

@@ -10,8 +10,6 @@ import csv
 import io
 import json
 import math
-import os
-import platform
 import signal
 import threading
 import time
@@ -29,6 +27,7 @@ from .. import __version__
 from ..data.atomic import atomic_write
 from ..data.errors import printable
 from ..data.gaussians import FIXED_SEED, Mixtures
+from ..machine import machine
 from ..mixtures import log_likelihood
 from ..models import create_model
 from ..models.mixture import MixtureNetwork
@@ -165,7 +164,7 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
         "figures": figures,
         "seconds": round(run.seconds, 3),
         "parameters": sum(parameter.numel() for parameter in run.network.parameters()),
-        "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()},
+        "machine": machine(),
         "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
     }
     write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")

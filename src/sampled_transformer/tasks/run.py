@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import platform
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +23,7 @@ from .. import __version__
 from ..attention import list_attention
 from ..data.atomic import atomic_write
 from ..data.errors import printable
+from ..machine import machine
 from ..models import WITHOUT_NORMALS, MaskedAutoencoder, MaskedAutoencoderClassifier, create_model
 from ..weights import Description, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
@@ -156,7 +156,7 @@ class Run:
             "confusion": self.record.confusion,
             "seconds": round(sum(row["seconds"] for row in rows), 3),
             "parameters": sum(parameter.numel() for parameter in self.task.network.parameters()),
-            "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()},
+            "machine": machine(),
             "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
         }
 
