@@ -14,12 +14,12 @@ from sampled_transformer.tasks.studies import STUDIES, result_file
 ROOT = Path(__file__).parents[2]
 
 
-def run(accuracy: float, shapes: int = 100) -> dict:
+def run(accuracy: float, shapes: int = 100, once: float = 1.0) -> dict:
     right = round(accuracy * shapes)
-    row = {"test_accuracy": accuracy, "test_mean_class_accuracy": accuracy - 0.1, "epoch": 20.0}
+    row = {"test_accuracy": accuracy, "test_mean_class_accuracy": accuracy - 0.1, "epoch": 20.0, "train_loss": 1.0}
     return {
         "command": "sampled-transformer train",
-        "figures": {"last epoch": row, "best epoch (chosen on test, not the headline)": row},
+        "figures": {"last epoch": row, "best epoch (chosen on test, not the headline)": {**row, "train_loss": once}},
         "confusion": [[right, shapes - right], [0, 0]],
         "seconds": 10.0,
         "machine": {"cores": 2, "threads": 1, "processor": "x"},
@@ -41,13 +41,24 @@ def test_means_deviations_and_the_order(tmp_path: Path) -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(run(value)))
     page = results_page(tmp_path)
-    assert "7 of 13 runs were made so far" in page
+    assert "7 of 14 runs were made so far" in page
     assert "| sampled | 3 | 82.00 ± 2.00 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 | 87.34 |" in page
     assert "| none | 1 | 81.00 | ± 3.92 |" in page
     # sampled - dense = 11 +- hypot(2, 1) / sqrt(3), while the paper has them the other way round
     assert "| dense | +11.00 ± 1.29 | -0.44 | **not** as in the paper |" in page
     assert "| none | +1.00 ± 2.31 | +1.38 | undecided |" in page
     assert STUDIES["basic-bricks"].title not in page  # nothing was measured
+
+
+def test_a_run_that_diverged_decides_no_order(tmp_path: Path) -> None:
+    for recipe, one in {"basic-sampled": run(0.8), "basic-induced": run(0.2, once=0.5)}.items():
+        path = result_file(tmp_path, "basic-modelnet40", recipe, 0)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(one))
+    page = results_page(tmp_path)
+    assert "| induced (1 of 1 diverged) | 1 | 20.00 |" in page
+    assert "| induced | +60.00 ± 5.66 | +3.13 | says nothing: diverged |" in page
+    assert "| sampled | 1 | 80.00 |" in page
 
 
 def test_one_seed_borrows_the_deviation_of_the_other() -> None:

@@ -20,7 +20,13 @@ TINY = Study(
 def test_first_seeds_come_first() -> None:
     assert TINY.runs() == [("basic-none", 0), ("basic-sampled", 0), ("basic-none", 1)]
     assert len(STUDIES["basic-bricks"].runs()) == 21
-    assert len(STUDIES["basic-modelnet40"].runs()) == 13
+    assert len(STUDIES["basic-modelnet40"].runs()) == 14
+
+
+def test_a_row_is_a_recipe_or_a_variant_of_one() -> None:
+    study = Study("Two", "--epochs 1", {"basic-none": 1, "wide": 1}, {"wide": "basic-sampled --options.dim 8"})
+    assert study.words("basic-none") == ["--recipe", "basic-none", "--epochs", "1"]
+    assert study.words("wide") == ["--recipe", "basic-sampled", "--epochs", "1", "--options.dim", "8"]
 
 
 def test_makes_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,17 +34,23 @@ writes it from the files under `results/`, and a test keeps the two together.
 
 @dataclass(frozen=True)
 class Row:
-    """The runs of one recipe."""
+    """The runs of one row of a study."""
 
-    recipe: str
+    label: str
     runs: list[dict[str, Any]]
 
     @property
     def name(self) -> str:
-        return self.recipe.partition("-")[2]
+        return self.label.partition("-")[2]
 
     def figures(self, key: str, epoch: str = HEADLINE) -> list[float]:
         return [100 * run["figures"][epoch][key] for run in self.runs]
+
+    def diverged(self) -> int:
+        """How many of the runs ended with a training loss a tenth above the one they once had."""
+        best = best_epoch(self.runs[0])
+        losses = [[run["figures"][epoch]["train_loss"] for epoch in (HEADLINE, best)] for run in self.runs]
+        return sum(last > 1.1 * once for last, once in losses)
 
     def accuracy(self) -> float:
         return mean(self.figures("test_accuracy"))
@@ -57,6 +63,10 @@ class Row:
     def seed_deviation(self) -> float | None:
         values = self.figures("test_accuracy")
         return stdev(values) if len(values) > 1 else None
+
+
+def best_epoch(run: dict[str, Any]) -> str:
+    return next(key for key in run["figures"] if key.startswith("best epoch (chosen on test"))
 
 
 def results_page(results: Path) -> str:
@@ -77,11 +87,11 @@ def results_page(results: Path) -> str:
 
 def read_rows(results: Path, name: str, study: Study) -> list[Row]:
     rows = []
-    for recipe, seeds in study.rows.items():
-        paths = [result_file(results, name, recipe, seed) for seed in range(seeds)]
+    for label, seeds in study.rows.items():
+        paths = [result_file(results, name, label, seed) for seed in range(seeds)]
         runs = [json.loads(path.read_text("utf-8")) for path in paths if path.is_file()]
         if runs:
-            rows.append(Row(recipe, runs))
+            rows.append(Row(label, runs))
     return rows
 
 
@@ -91,7 +101,7 @@ def study_section(name: str, study: Study, rows: list[Row]) -> str:
     if made < wanted:
         lines += [f"**{made} of {wanted} runs were made so far; the table holds those.**", ""]
     lines += list(accuracy_table(study, rows))
-    ours = next((row for row in rows if row.recipe == OURS), None)
+    ours = next((row for row in rows if row.label == OURS), None)
     if ours is not None and len(rows) > 1:
         lines += ["", *comparison(study, ours, [row for row in rows if row is not ours])]
     machine = rows[0].runs[0]["machine"]
@@ -101,7 +111,7 @@ def study_section(name: str, study: Study, rows: list[Row]) -> str:
         f"Command: `sampled-transformer tables make {name}{' --root ROOT' if study.needs_root else ''}`; "
         "one run of it, for example:",
         "",
-        f"    {rows[-1].runs[0]['command']}",
+        f"    {(ours or rows[-1]).runs[0]['command']}",
         "",
         f"Machine: {machine['processor']}, {machine['cores']} cores, {' or '.join(map(str, threads))} "
         f"thread{'s' if threads != [1] else ''} a run; torch {rows[0].runs[0]['versions']['torch']}.",
@@ -154,9 +164,9 @@ def accuracy_table(study: Study, rows: Iterable[Row]) -> Iterable[str]:
     )
     yield "|---|---|---|---|---|---|---|" + ("---|" if paper else "")
     for row in rows:
-        best = next(key for key in row.runs[0]["figures"] if key.startswith("best epoch (chosen on test"))
+        best = best_epoch(row.runs[0])
         cells = [
-            row.name,
+            row.name + (f" ({row.diverged()} of {len(row.runs)} diverged)" if row.diverged() else ""),
             str(len(row.runs)),
             spread(row.figures("test_accuracy")),
             f"± {row.split_deviation():.2f}",
@@ -165,7 +175,7 @@ def accuracy_table(study: Study, rows: Iterable[Row]) -> Iterable[str]:
             f"{mean(run['seconds'] for run in row.runs):.0f}",
         ]
         if paper:
-            cells.append(f"{study.paper[row.recipe]:.2f}" if row.recipe in study.paper else "")
+            cells.append(f"{study.paper[row.label]:.2f}" if row.label in study.paper else "")
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -179,10 +189,11 @@ def comparison(study: Study, ours: Row, others: list[Row]) -> Iterable[str]:
         difference = ours.accuracy() - other.accuracy()
         noise = difference_deviation(ours, other)
         claimed = None
-        if ours.recipe in study.paper and other.recipe in study.paper:
-            claimed = study.paper[ours.recipe] - study.paper[other.recipe]
+        if ours.label in study.paper and other.label in study.paper:
+            claimed = study.paper[ours.label] - study.paper[other.label]
         paper = "" if claimed is None else f"{claimed:+.2f}"
-        yield f"| {other.name} | {difference:+.2f} ± {noise:.2f} | {paper} | {verdict(difference, noise, claimed)} |"
+        order = "says nothing: diverged" if other.diverged() else verdict(difference, noise, claimed)
+        yield f"| {other.name} | {difference:+.2f} ± {noise:.2f} | {paper} | {order} |"
     yield ""
     yield (
         "The deviation is that of the difference of two means over seeds, where a row with one seed borrows the "

@@ -25,15 +25,21 @@ class Study:
 
     title: str
     arguments: str  # of `train`, the same for all rows
-    rows: Mapping[str, int]  # recipe -> seeds
+    rows: Mapping[str, int]  # row -> seeds; its name is that of its recipe, unless `variants` tells another
+    variants: Mapping[str, str] = field(default_factory=dict)  # row -> its recipe and further arguments of `train`
     needs_root: bool = False
-    paper: Mapping[str, float] = field(default_factory=dict)  # recipe -> the accuracy the paper prints, per cent
+    paper: Mapping[str, float] = field(default_factory=dict)  # row -> the accuracy the paper prints, per cent
     paper_column: str = ""
 
     def runs(self) -> list[tuple[str, int]]:
-        """(recipe, seed), the first seed of every row before the second of any."""
+        """(row, seed), the first seed of every row before the second of any."""
         seeds = range(max(self.rows.values()))
-        return [(recipe, seed) for seed in seeds for recipe, count in self.rows.items() if seed < count]
+        return [(row, seed) for seed in seeds for row, count in self.rows.items() if seed < count]
+
+    def words(self, row: str) -> list[str]:
+        """The arguments of `train` for the runs of a row."""
+        recipe, *further = shlex.split(self.variants.get(row, row))
+        return ["--recipe", recipe, *shlex.split(self.arguments), *further]
 
 
 def _basic(**counts: int) -> dict[str, int]:
@@ -49,7 +55,8 @@ STUDIES = {
     "basic-modelnet40": Study(
         "One attention layer on ModelNet40, 256 points with normals, 10 epochs",
         "--data modelnet40 --data.points 256 --epochs 10",
-        _basic(dense=3, sparse=3, sampled=3, others=1),
+        {**_basic(dense=3, sparse=3, sampled=3, others=1), "basic-induced-clipped": 1},
+        {"basic-induced-clipped": "basic-induced --optimiser.clip 1.0"},  # since it diverges under the common recipe
         needs_root=True,
         paper={
             "basic-none": 85.96,
@@ -91,14 +98,14 @@ def reproduce(
             raise
 
 
-def result_file(results: Path, study: str, recipe: str, seed: int) -> Path:
-    return results / study / f"{recipe}-seed{seed}.json"
+def result_file(results: Path, study: str, row: str, seed: int) -> Path:
+    return results / study / f"{row}-seed{seed}.json"
 
 
-def make_run(name: str, recipe: str, seed: int, root: str | None, results: Path, runs: Path, workers: int) -> str:
+def make_run(name: str, row: str, seed: int, root: str | None, results: Path, runs: Path, workers: int) -> str:
     """One run in a process of its own, with its share of the cores; its result.json becomes a file of the results."""
-    out = runs / name / f"{recipe}-seed{seed}"
-    words = ["train", "--recipe", recipe, *shlex.split(STUDIES[name].arguments), "--seed", str(seed), "--out", str(out)]
+    out = runs / name / f"{row}-seed{seed}"
+    words = ["train", *STUDIES[name].words(row), "--seed", str(seed), "--out", str(out)]
     if root is not None:
         words += ["--data.root", root]
     if (out / "config.yaml").is_file():
@@ -115,8 +122,8 @@ def make_run(name: str, recipe: str, seed: int, root: str | None, results: Path,
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
         raise ValueError(f"{printable(out)}: {last[0]}")
     result = json.loads((out / "result.json").read_text("utf-8"))
-    write_result(result_file(results, name, recipe, seed), result, root)
-    return f"{recipe}, seed {seed}: {100 * result['figures']['last epoch']['test_accuracy']:.2f} %"
+    write_result(result_file(results, name, row, seed), result, root)
+    return f"{row}, seed {seed}: {100 * result['figures']['last epoch']['test_accuracy']:.2f} %"
 
 
 def write_result(path: Path, result: dict[str, Any], root: str | None) -> None:
