@@ -11,7 +11,8 @@ def tables_list(results: str = "results") -> None:
     Args:
         results: the folder with one JSON file a run.
     """
-    from sampled_transformer.tasks.studies import STUDIES, result_file
+    from sampled_transformer.tasks.reproduce import result_file
+    from sampled_transformer.tasks.studies import STUDIES
 
     for name, study in STUDIES.items():
         made = sum(result_file(Path(results), name, *run).is_file() for run in study.runs())
@@ -30,7 +31,7 @@ def tables_make(
         runs: the folder of the runs themselves; those that were interrupted go on.
         workers: runs made side by side, which share the cores.
     """
-    from sampled_transformer.tasks.studies import reproduce
+    from sampled_transformer.tasks.reproduce import reproduce
 
     for line in reproduce(table, root, Path(results), Path(runs), workers):
         print(line, flush=True)

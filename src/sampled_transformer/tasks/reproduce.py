@@ -1,0 +1,135 @@
+"""Make the runs of a study one by one, each in a process of its own, and keep their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..data.atomic import atomic_write
+from ..data.errors import printable
+from ..machine import machine
+from .studies import STUDIES, Study
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study finds its data, and leaves its runs and their results."""
+
+    study: str
+    results: Path = Path("results")
+    runs: Path = Path("runs")
+    root: str | None = None
+
+    def result(self, row: str, seed: int) -> Path:
+        return result_file(self.results, self.study, row, seed)
+
+    def run(self, row: str, seed: int) -> Path:
+        return self.runs / self.study / f"{row}-seed{seed}"
+
+
+def result_file(results: Path, study: str, row: str, seed: int) -> Path:
+    return results / study / f"{row}-seed{seed}.json"
+
+
+def reproduce(
+    name: str, root: str | None = None, results: Path = Path("results"), runs: Path = Path("runs"), workers: int = 1
+) -> Iterator[str]:
+    """Make the runs of a study that have no result yet, `workers` side by side; says what was made as it is done.
+
+    A run that was interrupted goes on where it stopped, by the same command.
+    """
+    if name not in STUDIES:
+        raise ValueError(f"table: expected one of {', '.join(STUDIES)}, got {name!r}")
+    study, place = STUDIES[name], Place(name, results, runs, root)
+    if study.needs_root and root is None:
+        raise ValueError(f"root: expected the folder that holds the data set of {name}")
+    if workers < 1:
+        raise ValueError(f"workers: expected at least 1, got {workers}")
+    missing = [run for run in study.runs() if not place.result(*run).is_file()]
+    yield f"{name}: {len(study.runs()) - len(missing)} of {len(study.runs())} runs have their result"
+    threads = str(max(1, (os.cpu_count() or 1) // workers))
+    with ThreadPoolExecutor(workers) as pool:
+        jobs: dict[tuple[str, int], Future[str]] = {}
+
+        def make(row: str, seed: int, first: Future[str] | None) -> str:
+            if first is not None:
+                first.result()  # submitted before this one, so that it is done or under way
+            return make_run(study, place, row, seed, threads)
+
+        try:
+            for row, seed in missing:
+                jobs[row, seed] = pool.submit(make, row, seed, jobs.get((study.rows[row].after or "", seed)))
+            for job in jobs.values():
+                yield job.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)  # Ctrl-C reaches the runs as well, which save themselves
+            raise
+
+
+def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
+    """The command of one run."""
+    entry = study.rows[row]
+    runs = shlex.quote(str(place.runs / place.study))
+    parts = shlex.split(entry.command.format(root=shlex.quote(place.root or ""), runs=runs))
+    parts += ["--seed", str(seed)]
+    if entry.prints:
+        return [*parts, "--json"]
+    out = place.run(row, seed)
+    return [*parts, "--out", str(out), *(["--resume"] if (out / "config.yaml").is_file() else [])]
+
+
+def make_run(study: Study, place: Place, row: str, seed: int, threads: str) -> str:
+    """One run in a process of its own, with its share of the cores; what it found becomes a file of the results."""
+    command = words(study, place, row, seed)
+    environment = {"OMP_NUM_THREADS": threads, **os.environ}
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "sampled_transformer", *command],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise ValueError(f"{printable(place.run(row, seed))}: {last[0]}")
+    if study.rows[row].prints:
+        seconds = round(time.perf_counter() - begin, 3)
+        command = ["sampled-transformer", *command]
+        here = {**machine(), "threads": int(environment["OMP_NUM_THREADS"])}
+        result = {"command": shlex.join(command), **json.loads(done.stdout), "seconds": seconds, "machine": here}
+    else:
+        result = json.loads((place.run(row, seed) / "result.json").read_text("utf-8"))
+    write_result(place.result(row, seed), result, place.root)
+    return f"{row}, seed {seed}: {headline(result)}"
+
+
+def headline(result: dict[str, Any]) -> str:
+    """What one looks at first in a result of any command."""
+    figures = result.get("figures", result)
+    if "LL0" in figures:
+        return f"LL0 {figures['LL0']:.4f}"
+    if "last epoch" in figures:
+        figures = figures["last epoch"]
+    if "accuracy" in figures:  # few shots
+        return f"{100 * figures['accuracy']['mean']:.2f} %"
+    if "test_accuracy" in figures:
+        return f"{100 * figures['test_accuracy']:.2f} %"
+    return f"loss {figures['train_loss']:.4f}"
+
+
+def write_result(path: Path, result: dict[str, Any], root: str | None) -> None:
+    """Keep what a table needs. Where the data lies on this machine is nobody's business."""
+    if root is not None:
+        result["command"] = result["command"].replace(shlex.quote(root), "ROOT")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write((json.dumps(result, indent=1) + "\n").encode("utf-8"))

@@ -1,0 +1,121 @@
+"""Tables are made run by run, and go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sampled_transformer.cli import main
+from sampled_transformer.tasks.reproduce import Place, headline, reproduce, result_file, words, write_result
+from sampled_transformer.tasks.studies import STUDIES, Row, Study
+
+SMALL = "--data bricks --data.points 8 --epochs 1 --options.dim 8 --options.hidden 8"
+TINY = Study(
+    "Tiny",
+    {
+        "basic-none": Row(f"train --recipe basic-none {SMALL}", 2),
+        "basic-sampled": Row(f"train --recipe basic-sampled {SMALL}"),
+    },
+)
+
+
+def test_the_command_of_a_run(tmp_path: Path) -> None:
+    study = Study("Two", {"one": Row("train --data.root {root}"), "two": Row("probe {runs}/one-seed0", prints=True)})
+    place = Place("two", runs=tmp_path / "my runs", root="my data")
+    out = tmp_path / "my runs" / "two" / "one-seed1"
+    expected = ["train", "--data.root", "my data", "--seed", "1", "--out", str(out)]
+    assert words(study, place, "one", 1) == expected
+    out.mkdir(parents=True)
+    (out / "config.yaml").touch()
+    assert words(study, place, "one", 1) == [*expected, "--resume"]
+    first = str(tmp_path / "my runs" / "two" / "one-seed0")
+    assert words(study, place, "two", 0) == ["probe", first, "--seed", "0", "--json"]
+
+
+def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = "--options.dim 8 --options.heads 2 --options.hidden 8 --options.depth 1 --options.embedding 4"
+    groups = "--options.groups 8 --options.group_size 4"
+    study = Study(
+        "Chain",
+        {
+            "pretrain": Row(f"pretrain --data bricks --data.points 32 --epochs 1 --probe_every 0 {network} {groups}"),
+            "probe": Row("probe {runs}/pretrain-seed0 --data bricks", after="pretrain", prints=True),
+        },
+        kind="autoencoder",
+    )
+    monkeypatch.setitem(STUDIES, "chain", study)
+    lines = list(reproduce("chain", results=tmp_path / "results", runs=tmp_path / "runs", workers=2))
+    assert [line.partition(":")[0] for line in lines] == ["chain", "pretrain, seed 0", "probe, seed 0"]
+    assert lines[1].startswith("pretrain, seed 0: loss 0.")
+    result = json.loads(result_file(tmp_path / "results", "chain", "probe", 0).read_text())
+    assert lines[2] == f"probe, seed 0: {100 * result['test_accuracy']:.2f} %"
+    assert result["command"].startswith("sampled-transformer probe ")
+    assert result["seconds"] > 0
+
+
+def test_headlines() -> None:
+    assert headline({"figures": {"LL0": -1.5, "LL1": -1.4}}) == "LL0 -1.5000"
+    assert headline({"figures": {"accuracy": {"mean": 0.5, "deviation": 0.1}}}) == "50.00 %"
+    assert headline({"figures": {"last epoch": {"test_accuracy": 0.25}}}) == "25.00 %"
+
+
+def test_makes_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STUDIES, "tiny", TINY)
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    there = result_file(results, "tiny", "basic-none", 0)
+    there.parent.mkdir(parents=True)
+    there.write_text("made before")
+    lines = list(reproduce("tiny", results=results, runs=runs, workers=2))
+    assert lines[0] == "tiny: 1 of 3 runs have their result"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["basic-sampled, seed 0", "basic-none, seed 1"]
+    assert there.read_text() == "made before"
+    result = json.loads(result_file(results, "tiny", "basic-none", 1).read_text())
+    assert result["seed"] == 1
+    assert result["attention"] == "none"
+    assert result["figures"]["last epoch"]["epoch"] == 1
+    assert not (runs / "tiny" / "basic-none-seed0").exists()
+    # A finished run whose result was lost is not made again, only read.
+    lost = result_file(results, "tiny", "basic-none", 1)
+    lost.unlink()
+    before = (runs / "tiny" / "basic-none-seed1" / "last.ckpt").stat().st_mtime_ns
+    list(reproduce("tiny", results=results, runs=runs))
+    assert json.loads(lost.read_text())["figures"] == result["figures"]
+    assert (runs / "tiny" / "basic-none-seed1" / "last.ckpt").stat().st_mtime_ns == before
+
+
+def test_a_run_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study("Tiny", {"basic-none": Row("train --recipe basic-none --data bricks --data.points 9999")})
+    monkeypatch.setitem(STUDIES, "tiny", study)
+    with pytest.raises(ValueError, match=r"basic-none-seed0: .*data.points: expected at most 512"):
+        list(reproduce("tiny", results=tmp_path / "results", runs=tmp_path / "runs"))
+
+
+def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
+    write_result(
+        tmp_path / "a" / "b.json", {"command": "train --data.root '/home/me/my data' --seed 1"}, "/home/me/my data"
+    )
+    assert json.loads((tmp_path / "a" / "b.json").read_text())["command"] == "train --data.root ROOT --seed 1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "table: expected one of basic-bricks, basic-modelnet40, "),
+        (["basic-modelnet40"], "root: expected the folder that holds the data set of basic-modelnet40"),
+        (["basic-bricks", "--workers", "0"], "workers: expected at least 1, got 0"),
+    ],
+)
+def test_bad_requests(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tables", "make", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_list_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_result(result_file(tmp_path, "basic-bricks", "basic-none", 2), {"command": ""}, None)
+    assert main(["tables", "list", "--results", str(tmp_path)]) == 0
+    assert "20 epochs; 1 of 21 runs made" in capsys.readouterr().out
+    page = tmp_path / "page.md"
+    assert main(["tables", "page", "--results", str(tmp_path / "none"), "--page", str(page)]) == 0
+    assert page.read_text("utf-8").startswith("# Results\n")
