@@ -171,6 +171,7 @@ def evaluate(
     votes: int = 0,
     batch: int = 64,
     device: str | None = None,
+    page: str | None = None,
     json: bool = False,
 ) -> None:
     """Measure a trained network on a test split.
@@ -183,17 +184,26 @@ def evaluate(
         votes: also average them over so many random augmentations.
         batch: shapes that are evaluated at once.
         device: where it runs; a GPU if there is one, if not given.
+        page: an HTML file to draw its calibration to: is it right as often as it says?
         json: print everything as JSON, the whole confusion matrix included.
     """
     from json import dumps
 
+    from sampled_transformer.report.calibration import write_page
+    from sampled_transformer.report.page import graph_objects
     from sampled_transformer.tasks import evaluation
     from sampled_transformer.tasks.trained import find_weights
 
+    if page is not None:
+        graph_objects()  # a missing extra is better said before than after
     result = evaluation.evaluate(
         find_weights(weights), data, root, samples=samples, votes=votes, batch=batch, device=device
     )
+    result["weights"] = weights
     print(dumps(result, indent=2) if json else evaluation.table(result))
+    if page is not None:
+        write_page(Path(page), result)
+        print(f"{page}: written", file=sys.stderr)
 
 
 def predict(

@@ -22,7 +22,14 @@ TINY = Study(
 
 
 def test_the_command_of_a_run(tmp_path: Path) -> None:
-    study = Study("Two", {"one": Row("train --data.root {root}"), "two": Row("probe {runs}/one-seed0", prints=True)})
+    study = Study(
+        "Two",
+        {
+            "one": Row("train --data.root {root}"),
+            "two": Row("probe {runs}/one-seed0", prints=True),
+            "three": Row("evaluate", prints=True, seeded=False),
+        },
+    )
     place = Place("two", runs=tmp_path / "my runs", root="my data")
     out = tmp_path / "my runs" / "two" / "one-seed1"
     expected = ["train", "--data.root", "my data", "--seed", "1", "--out", str(out)]
@@ -32,6 +39,7 @@ def test_the_command_of_a_run(tmp_path: Path) -> None:
     assert words(study, place, "one", 1) == [*expected, "--resume"]
     first = str(tmp_path / "my runs" / "two" / "one-seed0")
     assert words(study, place, "two", 0) == ["probe", first, "--seed", "0", "--json"]
+    assert words(study, place, "three", 0) == ["evaluate", "--json"]
 
 
 def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +66,7 @@ def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: py
 def test_headlines() -> None:
     assert headline({"figures": {"LL0": -1.5, "LL1": -1.4}}) == "LL0 -1.5000"
     assert headline({"figures": {"accuracy": {"mean": 0.5, "deviation": 0.1}}}) == "50.00 %"
+    assert headline({"figures": {"one pass": {"accuracy": 0.75}}}) == "75.00 %"
     assert headline({"figures": {"last epoch": {"test_accuracy": 0.25}}}) == "25.00 %"
 
 

@@ -19,7 +19,11 @@ def test_first_seeds_come_first() -> None:
 
 
 def test_which_need_a_data_set_from_elsewhere() -> None:
-    assert {name for name, study in STUDIES.items() if study.needs_root} == {"basic-modelnet40", "autoencoder-small"}
+    assert {name for name, study in STUDIES.items() if study.needs_root} == {
+        "basic-modelnet40",
+        "autoencoder-small",
+        "calibration",
+    }
 
 
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name, study in STUDIES.items() for row in study.rows])

@@ -14,6 +14,7 @@ def theory(
     larger: bool = False,
     out: str | None = None,
     practice: bool = False,
+    monte_carlo: bool = False,
     steps: int = 1000,
     seed: int = 0,
 ) -> None:
@@ -25,8 +26,9 @@ def theory(
         delta: step of the grid, 1/2, 1/3, ...
         construction: reading of the proof that is drawn.
         larger: check larger grids too, on up to 100,000 inputs; takes a minute.
-        out: draw the ids of all layers into this SVG file.
+        out: draw the ids of all layers into this SVG file; with monte_carlo, write the figures into this JSON file.
         practice: instead, train small networks on functions that need every pair, and print their errors.
+        monte_carlo: instead, measure how sampled attention approaches dense attention as it reads more points.
         steps: steps of each of these trainings.
         seed: of these trainings.
     """
@@ -35,6 +37,16 @@ def theory(
 
         for part in practice_tables(steps, seed):
             print(part, flush=True)
+        return
+    if monte_carlo:
+        from json import dumps
+
+        from sampled_transformer.theory.monte_carlo import study, tables
+
+        found = study()
+        if out is not None:
+            Path(out).write_text(dumps(found, indent=1) + "\n", "utf-8")
+        print("\n".join(tables(found)))
         return
     from sampled_transformer.theory.drawing import draw_svg
     from sampled_transformer.theory.tables import layers_of, report

@@ -63,7 +63,7 @@ def made_with(name: str, study: Study, rows: list[Measured]) -> list[str]:
     example = next((row for row in rows if row.label == study.ours), rows[-1])
     machines = [run["machine"] for row in rows for run in row.runs if "machine" in run]
     threads = sorted({one["threads"] for one in machines})
-    versions = next(run["versions"] for row in rows for run in row.runs if "versions" in run)
+    versions = [run["versions"] for row in rows for run in row.runs if "versions" in run]
     return [
         f"Command: `sampled-transformer tables make {name}{' --root ROOT' if study.needs_root else ''}`; "
         "one run of it, for example:",
@@ -71,5 +71,5 @@ def made_with(name: str, study: Study, rows: list[Measured]) -> list[str]:
         f"    {example.runs[0]['command']}",
         "",
         f"Machine: {machines[0]['processor']}, {machines[0]['cores']} cores, {' or '.join(map(str, threads))} "
-        f"thread{'s' if threads != [1] else ''} a run; torch {versions['torch']}.",
+        f"thread{'s' if threads != [1] else ''} a run{'; torch ' + versions[0]['torch'] if versions else ''}.",
     ]

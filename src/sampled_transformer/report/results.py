@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..tasks.reproduce import result_file
 from ..tasks.studies import STUDIES, Study
+from ..theory.monte_carlo import tables
 from .autoencoder import autoencoder_section
+from .calibration import calibration_section
 from .classification import classification_section
 from .clustering import clustering_section
 from .measured import HEADLINE, Measured, made_with
 from .speed import speed_section
 
 SEARCH, WEIGHTS, SPEED = "recipe-search", "weights", "bench"
+MONTE_CARLO = "theory/monte-carlo.json"
 SECTIONS: dict[str, Callable[[Study, list[Measured]], list[str]]] = {
     "classification": classification_section,
     "clustering": clustering_section,
     "autoencoder": autoencoder_section,
+    "calibration": calibration_section,
 }
 
 HEAD = """# Results
@@ -43,6 +48,8 @@ def results_page(results: Path) -> str:
         rows = read_rows(results, name, study)
         if rows:
             sections.append(study_section(name, study, rows))
+    if (results / MONTE_CARLO).is_file():
+        sections.append(monte_carlo_section(json.loads((results / MONTE_CARLO).read_text("utf-8"))))
     if (results / SPEED).is_dir():
         sections.append(speed_section(results / SPEED))
     if (results / WEIGHTS).is_dir():
@@ -72,6 +79,24 @@ def study_section(name: str, study: Study, rows: list[Measured]) -> str:
         lines += [f"**{made} of {wanted} runs were made so far; the table holds those.**", ""]
     lines += SECTIONS[study.kind](study, rows)
     return "\n".join([*lines, "", *made_with(name, study, rows), ""])
+
+
+def monte_carlo_section(result: dict[str, Any]) -> str:
+    """How far sampled attention is from dense attention, by the number of points that are read."""
+    head = [
+        "## How sampled attention approaches dense attention",
+        "",
+        f"The attention layer of the weights `{result['weights']}` on {result['shapes']} shapes of bricks with "
+        f"{result['points']} points, before and after its training: relative error of the layer's output against dense "
+        f"attention with the same weights, when every point reads itself and R others; means over {result['seeds']} "
+        'draws. "average" is the mean of R layers of two keys each, as the paper has it; the other columns are one '
+        "softmax over R + 1 keys, the same with the others weighted (n - 1) / R, and with the points not read in "
+        "linear sums.",
+        "",
+    ]
+    seconds, machine = result["seconds"], result["machine"]
+    made = f"`{result['command']}`, {seconds:.0f} s, {machine['threads']} of {machine['cores']} cores."
+    return "\n".join([*head, *tables(result), made, ""])
 
 
 def weights_section(folder: Path) -> str:

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from ..data import Pack
 from ..data.errors import DataError, printable
 from ..weights import load_model
+from .calibration import calibration
+from .calibration import table as calibration_table
 from .loading import VOTES, Batches, View, check_normals, derive, load_split
 from .metrics import accuracies, confused_pairs
 from .trained import cycle_probabilities, cyclic_layers, pick_device, view_of
@@ -42,7 +44,7 @@ def evaluate(
     place = pick_device(device)
     network, view, pack, source = test_of(weights, source, root, place)
     assert pack.labels is not None
-    passes = _passes(network, pack, view, samples, votes, batch, place)
+    passes, cycles = _passes(network, pack, view, samples, votes, batch, place)
     labels = torch.from_numpy(pack.labels)
     matrices = {name: _confusion(labels, answer, len(pack.classes)) for name, answer in passes.items()}
     one = matrices[ONE_PASS]
@@ -60,6 +62,7 @@ def evaluate(
             dict(zip(("class", "taken_for", "times"), c, strict=True)) for c in confused_pairs(one, pack.classes)
         ],
         "confusion": one.tolist(),
+        "calibration": calibration(cycles, labels),
     }
 
 
@@ -97,7 +100,7 @@ def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[
     place = pick_device(device)
     network, view, pack, _ = test_of(weights, None, None, place)
     assert pack.labels is not None
-    probabilities = _passes(network, pack, view, 1, 0, 64, place)[ONE_PASS]
+    probabilities = _passes(network, pack, view, 1, 0, 64, place)[0][ONE_PASS]
     sureness, answers = probabilities.max(1)
     wrong = torch.nonzero(answers != torch.from_numpy(pack.labels)).squeeze(1)
     wrong = wrong[sureness[wrong].argsort(descending=True, stable=True)]
@@ -130,8 +133,8 @@ def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack
 
 def _passes(
     network: nn.Module, pack: Pack, view: View, samples: int, votes: int, batch: int, device: torch.device
-) -> dict[str, Tensor]:
-    """Probabilities (shapes, classes) of each way to ask the network."""
+) -> tuple[dict[str, Tensor], Tensor]:
+    """Probabilities (shapes, classes) of each way to ask the network, and those of every cycle apart."""
     train, test = view.transforms()
 
     def ask(transform: Any, cycles: int, seed: int = 0) -> Tensor:
@@ -141,14 +144,14 @@ def _passes(
             answers.append(cycle_probabilities(network, one.points, one.normals, cycles).cpu())
         return torch.cat(answers, 1)  # (cycles, shapes, classes)
 
-    averaged = ask(test, samples)
-    passes = {ONE_PASS: averaged[0]}
-    if samples > 1 and cyclic_layers(network):
-        passes[f"averaged over {samples} cycles"] = averaged.mean(0)
+    cycles = ask(test, samples if cyclic_layers(network) else 1)
+    passes = {ONE_PASS: cycles[0]}
+    if len(cycles) > 1:
+        passes[f"averaged over {samples} cycles"] = cycles.mean(0)
     if votes:
         voted = torch.stack([ask(train, 1, derive(vote, VOTES))[0] for vote in range(votes)])
         passes[f"voted over {votes} augmentations"] = voted.mean(0)
-    return passes
+    return passes, cycles
 
 
 def _confusion(labels: Tensor, probabilities: Tensor, classes: int) -> Tensor:
@@ -171,4 +174,5 @@ def table(result: dict[str, Any]) -> str:
     if result["confused"]:
         lines.append("\nmost frequent mistakes")
         lines += [f"{row['times']:6} x {row['class']} taken for {row['taken_for']}" for row in result["confused"]]
+    lines += ["", calibration_table(result["calibration"])]
     return "\n".join(lines)

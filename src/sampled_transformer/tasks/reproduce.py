@@ -80,7 +80,8 @@ def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
     entry = study.rows[row]
     runs = shlex.quote(str(place.runs / place.study))
     parts = shlex.split(entry.command.format(root=shlex.quote(place.root or ""), runs=runs))
-    parts += ["--seed", str(seed)]
+    if entry.seeded:
+        parts += ["--seed", str(seed)]
     if entry.prints:
         return [*parts, "--json"]
     out = place.run(row, seed)
@@ -117,10 +118,11 @@ def headline(result: dict[str, Any]) -> str:
     figures = result.get("figures", result)
     if "LL0" in figures:
         return f"LL0 {figures['LL0']:.4f}"
-    if "last epoch" in figures:
-        figures = figures["last epoch"]
-    if "accuracy" in figures:  # few shots
-        return f"{100 * figures['accuracy']['mean']:.2f} %"
+    for name in ("last epoch", "one pass"):
+        figures = figures.get(name, figures)
+    if "accuracy" in figures:
+        value = figures["accuracy"]
+        return f"{100 * (value['mean'] if isinstance(value, dict) else value):.2f} %"  # of few shots, or of evaluate
     if "test_accuracy" in figures:
         return f"{100 * figures['test_accuracy']:.2f} %"
     return f"loss {figures['train_loss']:.4f}"

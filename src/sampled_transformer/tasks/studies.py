@@ -14,13 +14,15 @@ class Row:
     """One row of a table, with one run for each seed.
 
     `command` are the words of the program. {root} stands for the folder of the data set, {runs} for that of the
-    study's runs. The seed is added to it, and --out with the folder of the run, unless the result is what it prints.
+    study's runs. The seed is added to it, and --out with the folder of the run, or --json if the result is what it
+    prints.
     """
 
     command: str
     seeds: int = 1
     after: str | None = None  # the row that makes what this one begins with
     prints: bool = False
+    seeded: bool = True  # whether its command knows a seed
     paper: Mapping[str, float] = field(default_factory=dict)  # what the paper prints, by the name of the figure
     bar: float | None = None  # what the headline should reach
 
@@ -31,7 +33,7 @@ class Study:
 
     title: str
     rows: Mapping[str, Row]
-    kind: Literal["classification", "clustering", "autoencoder"] = "classification"
+    kind: Literal["classification", "clustering", "autoencoder", "calibration"] = "classification"
     ours: str = ""  # the row that the others are compared with
     paper_column: str = ""
     note: str = ""
@@ -146,5 +148,15 @@ STUDIES = {
         kind="autoencoder",
         note="Pre-trained for 50 epochs on the 9,843 training shapes of ModelNet40, 6 blocks of width 192; the test "
         "split took no part in it.",
+    ),
+    "calibration": Study(
+        "Calibration, and the spread over cycles",
+        {
+            "bricks": Row("evaluate bricks --samples 8", prints=True, seeded=False),
+            "modelnet40": Row(
+                "evaluate modelnet40 --samples 8 --data modelnet40 --root {root}", prints=True, seeded=False
+            ),
+        },
+        kind="calibration",
     ),
 }

@@ -1,0 +1,121 @@
+"""Whether a network is right as often as it says, and whether its spread over cycles tells where it is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+BINS = 10
+FIFTHS = 5
+
+
+def calibration(passes: Tensor, labels: Tensor) -> dict[str, Any]:
+    """Reliability of one pass and of the mean over cycles, and what the spread over cycles is worth.
+
+    Args:
+        passes: probabilities (samples, shapes, classes).
+        labels: (shapes,).
+    """
+    samples = passes.shape[0]
+    ways = {"one pass": passes[0]}
+    if samples > 1:
+        ways[f"averaged over {samples} cycles"] = passes.mean(0)
+    result: dict[str, Any] = {"ways": {name: reliability(one, labels) for name, one in ways.items()}}
+    if samples > 1:
+        result["spread"] = spread(passes, labels)
+    return result
+
+
+def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict[str, Any]:
+    """Shapes by the probability of their answer, in bins of equal width, with the share of right answers in each.
+
+    `error` is the expected calibration error: the mean over shapes of |accuracy - probability| of their bin.
+    `log_loss` is the mean of -log of the probability of the truth.
+    """
+    confidence, answer = probabilities.max(1)
+    right = (answer == labels).double()
+    place = (confidence.double() * bins).long().clamp(0, bins - 1)
+    counts = place.bincount(minlength=bins)
+    sure, hit = (torch.zeros(bins, dtype=torch.float64).index_add_(0, place, x.double()) for x in (confidence, right))
+    rows = [
+        {
+            "from": number / bins,
+            "to": (number + 1) / bins,
+            "shapes": int(counts[number]),
+            "probability": float(sure[number] / counts[number]),
+            "accuracy": float(hit[number] / counts[number]),
+        }
+        for number in range(bins)
+        if counts[number] > 0
+    ]
+    truth = probabilities.double().gather(1, labels[:, None]).clamp(min=1e-12)
+    return {
+        "accuracy": float(right.mean()),
+        "probability": float(confidence.double().mean()),
+        "error": float((hit - sure).abs().sum() / len(labels)),
+        "log_loss": float(-truth.log().mean()),
+        "bins": rows,
+    }
+
+
+def spread(passes: Tensor, labels: Tensor, parts: int = FIFTHS) -> dict[str, Any]:
+    """Does a large deviation over cycles mean a wrong answer? Shapes from the steadiest part to the least steady.
+
+    `finds_mistakes` is the chance that a wrong answer has a larger spread than a right one, and beside it the same for
+    a low probability: 0.5 is no better than a coin, 1 is perfect.
+    """
+    mean = passes.mean(0)
+    confidence, answer = mean.max(1)
+    deviation = passes.std(0, correction=0).gather(1, answer[:, None]).squeeze(1)
+    wrong = answer != labels
+    order = deviation.argsort(stable=True)
+    rows = [
+        {
+            "shapes": len(part),
+            "spread": float(deviation[part].mean()),
+            "probability": float(confidence[part].mean()),
+            "accuracy": float((~wrong[part]).double().mean()),
+        }
+        for part in order.tensor_split(min(parts, len(order)))
+    ]
+    return {
+        "fifths": rows,
+        "finds_mistakes": {"spread": ranking(deviation, wrong), "probability": ranking(-confidence, wrong)},
+    }
+
+
+def ranking(score: Tensor, positive: Tensor) -> float | None:
+    """The chance that a positive has a higher score than a negative, ties count half; None without both."""
+    count = int(positive.sum())
+    if count in (0, len(positive)):
+        return None
+    values, place = score.double().unique(return_inverse=True)
+    total = place.bincount(minlength=len(values)).double()
+    rank = total.cumsum(0) - (total - 1) / 2  # the mean rank of equal scores
+    above = rank[place][positive].sum() - count * (count + 1) / 2
+    return float(above / (count * (len(positive) - count)))
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as text."""
+    lines = []
+    for name, way in result["ways"].items():
+        said, was = 100 * way["probability"], 100 * way["accuracy"]
+        lines.append(f"{name}: says {said:.1f} % on average, is right in {was:.1f} %; ")
+        lines[-1] += f"calibration error {100 * way['error']:.1f} points, log loss {way['log_loss']:.3f}"
+    if "spread" in result:
+        lines.append("shapes by their spread over cycles, the steadiest fifth first:")
+        for row in result["spread"]["fifths"]:
+            lines.append(
+                f"  spread {100 * row['spread']:5.2f}  says {100 * row['probability']:5.1f} %  "
+                f"right {100 * row['accuracy']:5.1f} %  ({row['shapes']} shapes)"
+            )
+        found = result["spread"]["finds_mistakes"]
+        if found["spread"] is not None:
+            lines.append(
+                f"chance to rank a mistake above a right answer: {found['spread']:.3f} by spread, "
+                f"{found['probability']:.3f} by low probability"
+            )
+    return "\n".join(lines)
