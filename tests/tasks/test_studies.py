@@ -42,6 +42,7 @@ ONE_OF_EACH = [
     ("cluster-short", "cluster-columns"),
     *(("autoencoder-small", f"{task}-dense-scratch") for task in ("probe", "fewshot", "finetune", "bricks")),
     ("autoencoder-small", "pretrain-sampled"),
+    ("variants-bricks", "sampled-consistent-4"),
     ("autoencoder-small", "bricks-sampled"),
 ]
 

@@ -15,6 +15,7 @@ from .calibration import calibration_section
 from .classification import classification_section
 from .clustering import clustering_section
 from .measured import HEADLINE, Measured, made_with
+from .search import search_section
 from .speed import speed_section
 
 SEARCH, WEIGHTS, SPEED = "recipe-search", "weights", "bench"
@@ -24,6 +25,7 @@ SECTIONS: dict[str, Callable[[Study, list[Measured]], list[str]]] = {
     "clustering": clustering_section,
     "autoencoder": autoencoder_section,
     "calibration": calibration_section,
+    "search": search_section,
 }
 
 HEAD = """# Results
@@ -55,7 +57,7 @@ def results_page(results: Path) -> str:
     if (results / WEIGHTS).is_dir():
         sections.append(weights_section(results / WEIGHTS))
     if (results / SEARCH).is_dir():
-        sections.append(search_section(results / SEARCH))
+        sections.append(recipe_section(results / SEARCH))
     return "\n".join(sections)
 
 
@@ -114,7 +116,7 @@ def weights_section(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def search_section(folder: Path) -> str:
+def recipe_section(folder: Path) -> str:
     """How the one recipe of all mechanisms was chosen."""
     lines = [
         "## The choice of the recipe",

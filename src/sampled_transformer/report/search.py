@@ -1,0 +1,28 @@
+"""Tables of a search: figures on a part of the training split that was held out, never on the test split."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+from ..tasks.studies import Study
+from .measured import HEADLINE, Measured, spread
+
+
+def search_section(study: Study, rows: list[Measured]) -> list[str]:
+    ours = next((row for row in rows if row.label == study.ours), None)
+    lines = [
+        "| variant | seeds | accuracy on held-out shapes % | training loss | s a run | time of plain sampled |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        losses = [run["figures"][HEADLINE]["train_loss"] for run in row.runs]
+        cells = [
+            row.label,
+            str(len(row.runs)),
+            spread(row.figures("validation_accuracy")),
+            f"{mean(losses):.3f}",
+            f"{row.seconds():.0f}",
+            f"{row.seconds() / ours.seconds():.2f} x" if ours else "",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
