@@ -18,7 +18,7 @@ import torch
 import yaml
 
 from sampled_transformer.cli import main
-from sampled_transformer.weights import load_model
+from sampled_transformer.weights import describe_model, load_model
 
 OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
 SMALL = ["--data.points", "16", "--options.dim", "16", "--options.hidden", "16", "--trainer.accelerator", "cpu"]
@@ -119,8 +119,10 @@ def test_errors_are_one_line_and_leave_nothing(arguments, message, capsys, tmp_p
 
 def test_the_command_in_the_result_makes_the_same_network(tmp_path, shapes, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    nested = ["--options.attention_options.samples", "2", "--options.attention_options.order", "mixed"]
     arguments = ["train", "--data", str(shapes), "--recipe", "basic-sampled", "--out", "one", "--epochs", "1", *SMALL]
-    assert main([*arguments, "--optimiser.clip", "1", "--data.normals", "false", "--seed", "5"]) == 0
+    assert main([*arguments, "--optimiser.clip", "1", "--data.normals", "false", "--seed", "5", *nested]) == 0
+    assert describe_model("one/model.safetensors").options["attention_options"] == {"samples": 2, "order": "mixed"}
     words = shlex.split(json.loads(Path("one", "result.json").read_text())["command"])
     assert main([word if word != "one" else "two" for word in words[1:]]) == 0
     one, two = (load_model(Path(name, "model.safetensors")) for name in ("one", "two"))

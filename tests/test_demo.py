@@ -26,3 +26,6 @@ def test_trains_answers_reports_and_goes_on(tmp_path: Path, capsys: pytest.Captu
 
     assert main(arguments) == 0
     assert capsys.readouterr().out.count("trained before") == 3
+
+    assert main([*arguments[:-1], "8"]) == 2
+    assert "data.points" in capsys.readouterr().err  # they were trained with others

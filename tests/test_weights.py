@@ -77,6 +77,8 @@ def rewrite(path: Path, drop: str | None = None, **changes: str) -> None:
         ({"options": json.dumps({**OPTIONS, "dim": 32})}, "has the shape"),
         ({"options": json.dumps({**OPTIONS, "depth": 2})}, "lacks 'blocks.1"),
         ({"options": json.dumps({**OPTIONS, "normals": False})}, "unknown 'normal_mlp"),
+        ({"options": json.dumps({**OPTIONS, "dim": -16})}, "cannot be built"),
+        ({"classes": '["x", "y"]'}, "names 2 classes for a network of 3"),
         ({"drop": "head.bias"}, "lacks 'head.bias'"),
     ],
 )

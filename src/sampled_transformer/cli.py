@@ -196,6 +196,8 @@ def evaluate(
 
     if page is not None:
         graph_objects()  # a missing extra is better said before than after
+        if Path(page).is_dir() or not Path(page).absolute().parent.is_dir():
+            raise ValueError(f"page: expected a file in a folder that exists, got {page}")
     result = evaluation.evaluate(
         find_weights(weights), data, root, samples=samples, votes=votes, batch=batch, device=device
     )

@@ -17,7 +17,7 @@ from .report.run_page import write_report
 from .tasks.evaluation import evaluate
 from .tasks.options import DataOptions, OptimiserOptions, Settings
 from .tasks.recipes import recipe_text
-from .tasks.run import train
+from .tasks.run import check_folder, train
 from .tasks.trained import cycle_probabilities, view_of
 from .weights import load_model
 
@@ -56,7 +56,11 @@ def train_one(name: str, folder: Path, epochs: int, points: int) -> None:
     print(f"\n{name} attention" if name != "none" else "\nno attention", flush=True)
     settings = demo_settings(name, folder, epochs, points)
     done = folder / "result.json"
-    if done.is_file() and json.loads(done.read_text("utf-8"))["epochs"] >= epochs:
+    trained = json.loads(done.read_text("utf-8"))["epochs"] if done.is_file() else 0
+    if trained > epochs:
+        raise ValueError(f"{folder}: trained for {trained} epochs before; give another --out, or remove it")
+    if trained == epochs:
+        check_folder(folder, settings, resume=True)  # refuses what was made with other options
         print(f"trained before, in {folder}")
         return
     train(settings, resume=(folder / "config.yaml").is_file())

@@ -57,8 +57,11 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[nn
     description, tensors = _open(path, device)
     try:
         network = create_model(description.model, **description.options).to(device)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise WeightsError(f"{path}: describes a network that cannot be built: {error}") from None
+    outputs = description.options.get("classes", len(description.classes))
+    if description.classes and outputs != len(description.classes):
+        raise WeightsError(f"{path}: names {len(description.classes)} classes for a network of {outputs}")
     own = network.state_dict()
     missing, unknown = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
     if missing or unknown:

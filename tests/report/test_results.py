@@ -41,12 +41,12 @@ def test_means_deviations_and_the_order(tmp_path: Path) -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(run(value)))
     page = results_page(tmp_path)
-    assert "7 of 14 runs were made so far" in page
+    assert "7 of 17 runs were made so far" in page
     assert "| sampled | 3 | 82.00 ± 2.00 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 | 87.34 |" in page
     assert "| none | 1 | 81.00 | ± 3.92 |" in page
-    # sampled - dense = 11 +- hypot(2, 1) / sqrt(3), while the paper has them the other way round
+    # sampled - dense = 11 +- sqrt((2^2 + 1^2) / 2) sqrt(2 / 3), while the paper has them the other way round
     assert "| dense | +11.00 ± 1.29 | -0.44 | **not** as in the paper |" in page
-    assert "| none | +1.00 ± 2.31 | +1.38 | undecided |" in page
+    assert "| none | +1.00 ± 1.83 | +1.38 | undecided |" in page
     assert STUDIES["basic-bricks"].title not in page  # nothing was measured
 
 

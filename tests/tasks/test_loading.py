@@ -27,14 +27,15 @@ def labels(loader: Batches) -> list[list[int]]:
     return [batch.labels.tolist() for batch in loader]
 
 
-@pytest.mark.parametrize(("count", "batch"), [(10, 4), (9, 4), (3, 8), (8, 4), (65, 64)])
+@pytest.mark.parametrize(("count", "batch"), [(10, 4), (9, 4), (3, 8), (8, 4), (65, 64), (5, 2), (3, 2), (1, 2)])
 def test_an_epoch_is_every_set_once_in_batches_of_nearly_one_size(count, batch):
     loader = batches(numbered(count), batch, steps=lambda: 0)
     found = labels(loader)
     assert len(found) == len(loader)
     assert sorted(chain(*found)) == list(range(count))
     sizes = [len(one) for one in found]
-    assert max(sizes) <= batch
+    assert max(sizes) <= max(batch, 3)
+    assert min(sizes) > 1 or count == 1  # one shape has no statistics
     assert max(sizes) - min(sizes) <= 1
 
 
@@ -142,3 +143,22 @@ def test_class_without_training_shapes_is_told(tmp_path, make_pack):
     pack = make_pack(4, 0)
     with pytest.warns(UserWarning, match="class 'ball' has no shape to train on"):
         load_splits(write(tmp_path, pack.select(slice(0, 8)), pack), 0)
+
+
+def test_clouds_of_a_folder_are_never_filled_up_with_repeats(tmp_path):
+    generator = np.random.default_rng(0)
+    for split in ("train", "test"):
+        for number in range(3):
+            for category in ("a", "b"):
+                folder = tmp_path / category / split
+                folder.mkdir(parents=True, exist_ok=True)
+                np.savetxt(folder / f"{number}.xyz", generator.normal(size=(30 + number, 3)))
+    with pytest.warns(UserWarning, match=r"0 has 30 points, so that no shape is seen with more"):
+        splits = load_splits(DataOptions(str(tmp_path)), 0)
+    assert splits.view.points == 30
+    assert all(len(np.unique(shape, axis=0)) == 30 for shape in splits.train.points)
+    with (
+        pytest.warns(UserWarning, match="has 30 points"),
+        pytest.raises(DataError, match=r"data.points: expected at most 30, .*, got 31"),
+    ):
+        load_splits(DataOptions(str(tmp_path), points=31), 0)

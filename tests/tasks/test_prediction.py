@@ -86,3 +86,20 @@ def test_what_cannot_predict(tmp_path):
         Predictor(save(tmp_path / "w.safetensors"), samples=0)
     with pytest.raises(ValueError, match="top: expected at least 1"):
         list(predict(Predictor(save(tmp_path / "w.safetensors")), ["x"], top=0))
+
+
+def test_a_cloud_with_fewer_points_is_filled_up_and_says_so(tmp_path):
+    np.savetxt(tmp_path / "small.xyz", np.random.default_rng(0).normal(size=(20, 3)))
+    answer = Predictor(save(tmp_path / "w.safetensors", normals=False)).answer(tmp_path / "small.xyz")
+    assert answer.notes == ["20 points, some of them repeated: the network reads 32"]
+    assert answer.error is None
+
+
+def test_an_answer_that_is_not_finite_is_an_error(tmp_path, files):
+    weights = save(tmp_path / "w.safetensors")
+    network, description = load_model(weights)
+    with torch.no_grad():
+        network.head.bias.fill_(torch.nan)
+    save_model(network, weights, description)
+    answer = Predictor(weights).answer(files / "mesh.off")
+    assert answer.error == f"{files / 'mesh.off'}: the network's answer is not finite"

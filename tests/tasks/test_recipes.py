@@ -5,7 +5,7 @@ import yaml
 
 from sampled_transformer import list_attention
 from sampled_transformer.tasks.options import OptimiserOptions
-from sampled_transformer.tasks.recipes import expand, list_recipes, recipe_text
+from sampled_transformer.tasks.recipes import expand, gather_nested, list_recipes, recipe_text
 
 
 def test_one_recipe_for_each_mechanism_and_the_same_for_all():
@@ -36,3 +36,22 @@ def test_short_forms_are_written_out(tmp_path):
 def test_unknown_recipe():
     with pytest.raises(ValueError, match=r"recipe: expected one of basic-dense, .*did you mean 'basic-sampled'"):
         expand(["train", "--recipe", "basic-sample"])
+
+
+def test_options_within_an_option_are_gathered(tmp_path):
+    given = ["--options.a.b", "4", "--options.dim", "8", "--options.a.c=text", "--options.a.d.e", "1e-3"]
+    expected = ["--options.dim", "8", "--options.a", '{"b": 4, "c": "text", "d": {"e": 0.001}}']
+    assert gather_nested(given, given) == expected
+    # What a configuration says of the same option is kept, and the line can replace it whole.
+    (tmp_path / "mine.yaml").write_text("options:\n  a:\n    b: 1\n    z: true\n")
+    for config in (["--config", str(tmp_path / "mine.yaml")], ["--config", "options:\n  a:\n    b: 1\n    z: true\n"]):
+        assert gather_nested(given[:2], config) == ["--options.a", '{"b": 4, "z": true}']
+    whole = ["--options.a", '{"y": 1}', "--options.a.b", "false"]
+    assert gather_nested(whole, whole) == ["--options.a", '{"y": 1, "b": false}']
+
+
+@pytest.mark.parametrize(
+    "words", [["--options.dim", "8"], ["--options.a.b"], ["--options.a", "text", "--options.a.b", "1"]]
+)
+def test_other_words_stay_as_they_are(words):
+    assert gather_nested(words, words) == words

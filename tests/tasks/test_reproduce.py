@@ -27,7 +27,7 @@ def test_the_command_of_a_run(tmp_path: Path) -> None:
         {
             "one": Row("train --data.root {root}"),
             "two": Row("probe {runs}/one-seed0", prints=True),
-            "three": Row("evaluate", prints=True, seeded=False),
+            "three": Row("evaluate one-seed{seed}", prints=True, seeded=False),
         },
     )
     place = Place("two", runs=tmp_path / "my runs", root="my data")
@@ -39,7 +39,7 @@ def test_the_command_of_a_run(tmp_path: Path) -> None:
     assert words(study, place, "one", 1) == [*expected, "--resume"]
     first = str(tmp_path / "my runs" / "two" / "one-seed0")
     assert words(study, place, "two", 0) == ["probe", first, "--seed", "0", "--json"]
-    assert words(study, place, "three", 0) == ["evaluate", "--json"]
+    assert words(study, place, "three", 0) == ["evaluate", "one-seed0", "--json"]
 
 
 def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +94,17 @@ def test_makes_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (runs / "tiny" / "basic-none-seed1" / "last.ckpt").stat().st_mtime_ns == before
 
 
-def test_a_run_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = Study("Tiny", {"basic-none": Row("train --recipe basic-none --data bricks --data.points 9999")})
-    monkeypatch.setitem(STUDIES, "tiny", study)
-    with pytest.raises(ValueError, match=r"basic-none-seed0: .*data.points: expected at most 512"):
+def test_a_run_that_fails_says_why_and_the_others_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {
+        "too-many": Row("train --recipe basic-none --data bricks --data.points 9999"),
+        "after-it": Row("evaluate {runs}/too-many-seed0", after="too-many", prints=True, seeded=False),
+        "basic-none": TINY.rows["basic-none"],
+    }
+    monkeypatch.setitem(STUDIES, "tiny", Study("Tiny", rows))
+    with pytest.raises(ValueError, match=r"2 of 4 runs failed, first .*too-many-seed0: .*expected at most 512"):
         list(reproduce("tiny", results=tmp_path / "results", runs=tmp_path / "runs"))
+    made = {path.name for path in (tmp_path / "results" / "tiny").iterdir()}
+    assert made == {"basic-none-seed0.json", "basic-none-seed1.json"}
 
 
 def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
@@ -106,6 +112,8 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
         tmp_path / "a" / "b.json", {"command": "train --data.root '/home/me/my data' --seed 1"}, "/home/me/my data"
     )
     assert json.loads((tmp_path / "a" / "b.json").read_text())["command"] == "train --data.root ROOT --seed 1"
+    write_result(tmp_path / "a" / "c.json", {"command": "evaluate data --data data --root data"}, "data")
+    assert json.loads((tmp_path / "a" / "c.json").read_text())["command"] == "evaluate data --data data --root ROOT"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +132,7 @@ def test_bad_requests(arguments: list[str], message: str, capsys: pytest.Capture
 def test_list_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_result(result_file(tmp_path, "basic-bricks", "basic-none", 2), {"command": ""}, None)
     assert main(["tables", "list", "--results", str(tmp_path)]) == 0
-    assert "20 epochs; 1 of 21 runs made" in capsys.readouterr().out
+    assert "20 epochs; 1 of 24 runs made" in capsys.readouterr().out
     page = tmp_path / "page.md"
     assert main(["tables", "page", "--results", str(tmp_path / "none"), "--page", str(page)]) == 0
     assert page.read_text("utf-8").startswith("# Results\n")

@@ -16,7 +16,8 @@ import yaml
 from lightning.pytorch import Callback
 
 from sampled_transformer.tasks import run as runs
-from sampled_transformer.tasks.callbacks import AtomicCheckpoints
+from sampled_transformer.tasks.callbacks import AtomicCheckpoints, SaveOnInterrupt
+from sampled_transformer.tasks.classify import Classify
 from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
 from sampled_transformer.tasks.run import BEST_ON_TEST, BEST_ON_VALIDATION, Run, read_settings, train
 from sampled_transformer.weights import load_model
@@ -134,6 +135,25 @@ def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, interrupt, 
     strip = ("seconds",)
     for one, two in zip(rows(settings.out), rows(tmp_path / "whole"), strict=True):
         assert {k: v for k, v in one.items() if k not in strip} == {k: v for k, v in two.items() if k not in strip}
+
+
+def test_a_run_that_is_killed_goes_on_from_the_last_timed_checkpoint(settings, tmp_path, monkeypatch):
+    train(replace(settings, out=str(tmp_path / "whole")))
+    monkeypatch.setattr(SaveOnInterrupt, "interval", 0.0)
+    step = Classify.training_step
+
+    def die_in_step_7(self, batch, batch_idx):
+        if self.global_step == 7:
+            raise RuntimeError("killed")
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(Classify, "training_step", die_in_step_7)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(settings)
+    monkeypatch.setattr(Classify, "training_step", step)
+    assert AtomicCheckpoints().load_checkpoint(Path(settings.out, "last.ckpt"))["global_step"] == 7
+    train(settings, resume=True)
+    assert same(weights(settings.out), weights(tmp_path / "whole"))
 
 
 def test_resume_after_the_end_adds_epochs_or_nothing(settings):
@@ -261,3 +281,19 @@ def test_config_is_yaml_that_people_can_read(settings):
     tree = yaml.safe_load(Path(settings.out, "config.yaml").read_text())
     assert tree["data"]["points"] == 24
     assert tree["options"] == SMALL
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "who"),
+    [("classes", 5, "the data"), ("normals", False, "--data.normals"), ("attention", "dense", "--attention")],
+)
+def test_options_that_others_decide_are_refused(settings, name, value, who):
+    with pytest.raises(ValueError, match=rf"options.{name}: expected none, as {who} decides it, got {value!r}"):
+        train(replace(settings, options={**SMALL, name: value}))
+    assert not Path(settings.out).exists()
+
+
+def test_answers_that_are_not_finite_end_a_run(settings):
+    wild = replace(settings, optimiser=OptimiserOptions(rate=1e30, schedule="constant"), epochs=1)
+    with pytest.raises(ValueError, match="no longer finite"):
+        train(replace(wild, data=replace(wild.data, batch=1000)))  # one step: the loss before it is finite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from sampled_transformer.cli import main
 from sampled_transformer.tasks.recipes import list_recipes
@@ -14,13 +15,21 @@ TINY = Study("Tiny", {"basic-none": Row("train", 2), "basic-sampled": Row("train
 
 def test_first_seeds_come_first() -> None:
     assert TINY.runs() == [("basic-none", 0), ("basic-sampled", 0), ("basic-none", 1)]
-    assert len(STUDIES["basic-bricks"].runs()) == 21
-    assert len(STUDIES["basic-modelnet40"].runs()) == 14
+    assert len(STUDIES["basic-bricks"].runs()) == 24
+    assert len(STUDIES["basic-modelnet40"].runs()) == 17
+
+
+def test_nested_options_of_variants_are_all_read(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*words(STUDIES["variants-bricks"], Place(""), "sampled-consistent-4", 0), "--print_config"])
+    options = yaml.safe_load(capsys.readouterr().out)["options"]["attention_options"]
+    assert options == {"rounds": 4, "estimator": "consistent"}
 
 
 def test_which_need_a_data_set_from_elsewhere() -> None:
     assert {name for name, study in STUDIES.items() if study.needs_root} == {
         "basic-modelnet40",
+        "hierarchical-modelnet40",
         "autoencoder-small",
         "calibration",
     }
@@ -40,6 +49,7 @@ def test_rows_name_recipes_and_rows_that_exist(name: str, row: str) -> None:
 ONE_OF_EACH = [
     ("basic-modelnet40", "basic-induced-clipped"),
     ("cluster-short", "cluster-columns"),
+    ("hierarchical-modelnet40", "hierarchical-knn-2"),
     *(("autoencoder-small", f"{task}-dense-scratch") for task in ("probe", "fewshot", "finetune", "bricks")),
     ("autoencoder-small", "pretrain-sampled"),
     ("variants-bricks", "sampled-consistent-4"),

@@ -71,7 +71,7 @@ def load_data(source: str | Path, split: str = "train", root: str | Path | None 
     if str(source) in SOURCES:
         entry = SOURCES[str(source)]
         if root is None and entry.needs_root:
-            raise DataError(f"{source}: expected root=, the folder that holds the data")
+            raise DataError(f"{source}: expected the folder that holds the data, root= or --root")
         return entry.load(root, split, **options)
     path = Path(source)
     if not path.exists():

@@ -36,6 +36,7 @@ class Shape(NamedTuple):
     points: np.ndarray
     normals: np.ndarray | None
     from_mesh: bool
+    distinct: int  # how many of the points come first before some of them are repeated; all of them from a mesh
 
 
 def _read_npz(path: Path) -> Mesh | Cloud:
@@ -174,6 +175,7 @@ def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.G
         points.astype(np.float32),
         None if normals is None else normals.astype(np.float32),
         isinstance(raw, Mesh),
+        count if isinstance(raw, Mesh) else min(count, len(raw.points)),
     )
 
 

@@ -160,7 +160,8 @@ def load(
 ) -> Pack:
     """One split of a folder of shapes, read one file after the other; `pack_folder` is for large ones.
 
-    A file that cannot be read is left out with a warning. See `read_shape` for `points` and `normals`.
+    A file that cannot be read is left out with a warning. See `read_shape` for `points` and `normals`. Clouds with
+    fewer points repeat some of them; `extras["distinct"]` tells how many come first.
     """
     listing = scan_folder(root, test_fraction=test_fraction, seed=seed)
     entries = [entry for entry in listing.entries if entry.split == split]
@@ -186,6 +187,9 @@ def load(
         names=[entry.name for entry in kept],
         classes=classes,
         normals=with_normals if len(with_normals) == len(shapes) else None,
-        extras={"from_mesh": np.array([shape.from_mesh for shape in shapes])},
+        extras={
+            "from_mesh": np.array([shape.from_mesh for shape in shapes]),
+            "distinct": np.array([shape.distinct for shape in shapes]),
+        },
         normalise=False,
     )

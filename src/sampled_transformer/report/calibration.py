@@ -108,8 +108,13 @@ def tables(result: dict[str, Any]) -> Iterator[str]:
         for label, values in cells.items():
             yield f"| {label} | " + " | ".join(values) + " |"
     if "spread" in found:
-        yield from ("", "| fifth of the shapes, steadiest first | 1 | 2 | 3 | 4 | 5 |", "|---|---|---|---|---|---|")
         rows = found["spread"]["fifths"]
+        numbers = [str(number + 1) for number in range(len(rows))]
+        yield from (
+            "",
+            f"| fifth of the shapes, steadiest first | {' | '.join(numbers)} |",
+            "|---|" + "---|" * len(rows),
+        )
         for label, key in (("spread over cycles, points", "spread"), ("right %", "accuracy")):
             yield f"| {label} | " + " | ".join(f"{100 * row[key]:.1f}" for row in rows) + " |"
         chance = found["spread"]["finds_mistakes"]

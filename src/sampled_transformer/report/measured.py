@@ -41,10 +41,6 @@ class Measured:
         share, shapes = self.accuracy() / 100, sum(map(sum, self.runs[0]["confusion"]))
         return 100 * math.sqrt(share * (1 - share) / shapes)
 
-    def seed_deviation(self) -> float | None:
-        values = self.figures("test_accuracy")
-        return stdev(values) if len(values) > 1 else None
-
     def seconds(self) -> float:
         return mean(run["seconds"] for run in self.runs)
 
@@ -60,7 +56,7 @@ def spread(values: list[float], digits: int = 2) -> str:
 
 def made_with(name: str, study: Study, rows: list[Measured]) -> list[str]:
     """The command of the whole table, that of one of its runs, and the machine."""
-    example = next((row for row in rows if row.label == study.ours), rows[-1])
+    example = next((row for row in rows if study.ours and row.label.startswith(study.ours)), rows[-1])
     machines = [run["machine"] for row in rows for run in row.runs if "machine" in run]
     threads = sorted({one["threads"] for one in machines})
     versions = [run["versions"] for row in rows for run in row.runs if "versions" in run]

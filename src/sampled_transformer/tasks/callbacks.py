@@ -70,9 +70,10 @@ class Record(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, Task)
-        row: Row = {"epoch": trainer.current_epoch + 1, **pl_module.take_totals(), **pl_module.figures()}
-        if not math.isfinite(row["train_loss"]):
+        totals = pl_module.take_totals()
+        if not math.isfinite(totals["train_loss"]):
             raise ValueError("the loss is no longer finite: lower --optimiser.rate, or give --optimiser.clip")
+        row: Row = {"epoch": trainer.current_epoch + 1, **totals, **pl_module.figures()}
         row["learning_rate"] = trainer.optimizers[0].param_groups[0]["lr"]
         row["seconds"] = round(self._spent(), 3)
         self.carried, self.begin = 0.0, time.perf_counter()
@@ -110,14 +111,21 @@ class Interrupted(Exception):
 
 
 class SaveOnInterrupt(Callback):
-    """On Ctrl-C finish the step, save and stop; a second Ctrl-C stops at once."""
+    """On Ctrl-C finish the step, save and stop; a second Ctrl-C stops at once.
+
+    Saves every ten minutes as well, so that a power cut does not cost an epoch that takes hours.
+    """
+
+    interval = 600.0  # seconds
 
     def __init__(self, record: Record) -> None:
         self.record = record
         self.asked = False
         self.before: Any = None
+        self.saved = time.monotonic()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.saved = time.monotonic()
         if threading.current_thread() is threading.main_thread():
             self.before = signal.signal(signal.SIGINT, self._ask)
 
@@ -127,8 +135,12 @@ class SaveOnInterrupt(Callback):
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         # Here and not after the step, because here the engine counts all steps so far as done. Processes agree.
-        if trainer.strategy.reduce_boolean_decision(self.asked, all=False):
+        stop = trainer.strategy.reduce_boolean_decision(self.asked, all=False)
+        due = trainer.strategy.reduce_boolean_decision(time.monotonic() - self.saved >= self.interval, all=False)
+        if stop or due:
             trainer.save_checkpoint(self.record.checkpoint)
+            self.saved = time.monotonic()
+        if stop:
             raise Interrupted
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import torch
 from torch import Tensor, distributed, nn
 from torch.nn.functional import cross_entropy
 from torchmetrics.classification import MulticlassConfusionMatrix
@@ -42,6 +43,8 @@ class Classify(Task):
             {name: MulticlassConfusionMatrix(classes, ignore_index=-1, validate_args=False) for name in splits}
         )
 
+        self.finite = torch.ones((), dtype=torch.bool)  # all answers of this evaluation
+
     def confusion(self, split: str) -> MulticlassConfusionMatrix:
         return cast(MulticlassConfusionMatrix, self.matrices[split])
 
@@ -65,14 +68,18 @@ class Classify(Task):
                 distributed.broadcast(buffer, 0)
         for split in self.splits:
             self.confusion(split).reset()
+        self.finite = torch.ones((), dtype=torch.bool, device=self.device)
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         assert batch.labels is not None
         logits = self.network(batch.points, batch.normals)
+        self.finite &= logits.isfinite().all()  # looked at when all are done: a GPU need not wait
         self.confusion(self.splits[dataloader_idx]).update(logits.argmax(1), batch.labels)
 
     def figures(self) -> dict[str, float]:
         """Accuracies of the last evaluation, named after their split."""
+        if not self.finite:
+            raise ValueError("answers are no longer finite: lower --optimiser.rate, or give --optimiser.clip")
         return {
             f"{split}_{name}": value
             for split in self.splits

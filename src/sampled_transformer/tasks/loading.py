@@ -83,7 +83,23 @@ def load_shapes(source: str, root: str | None, split: str, points: int | None) -
     """One split, labelled or not, with as many points a shape as all of its shapes have."""
     more = points is not None and points > MOST_FOLDER_POINTS and shapes_below(source, root) is not None
     pack = load_data(source, split, root, **({"points": points} if more else {}))
-    return pack if pack.ptr is None or len(pack) == 0 else take_points(pack, int(pack.counts().min()))
+    if len(pack) == 0:
+        return pack
+    if "distinct" in pack.extras:
+        return without_repeats(pack, printable(source))
+    return pack if pack.ptr is None else take_points(pack, int(pack.counts().min()))
+
+
+def without_repeats(pack: Pack, where: str) -> Pack:
+    """The shapes of a folder with as many points as the smallest of them has: files with fewer repeat some."""
+    number = int(pack.extras["distinct"].argmin())
+    fewest = int(pack.extras["distinct"][number])
+    if fewest >= pack.points.shape[1]:
+        return pack
+    name = "a file" if pack.names is None else printable(pack.names[number])
+    warnings.warn(f"{where}: {name} has {fewest} points, so that no shape is seen with more", stacklevel=3)
+    normals = None if pack.normals is None else pack.normals[:, :fewest]
+    return replace(pack, points=pack.points[:, :fewest], normals=normals)
 
 
 def check_normals(pack: Pack, view: View, where: str) -> None:
@@ -147,7 +163,11 @@ class Batches:
         self.rank, self.world = rank, world
 
     def __len__(self) -> int:
-        return math.ceil(math.ceil(len(self.pack) / self.world) / self.batch)
+        share = math.ceil(len(self.pack) / self.world)
+        count = math.ceil(share / self.batch)
+        if self.steps is not None and self.batch > 1:
+            count = min(count, max(1, share // 2))  # an odd number of shapes in batches of two: one gets three
+        return count
 
     def __iter__(self) -> Iterator[Batch]:
         steps = 0 if self.steps is None else self.steps()

@@ -56,12 +56,14 @@ class Predictor:
         return cycle_probabilities(self.network, points.to(self.device), normals, self.samples)[:, 0].cpu(), notes
 
     def _read(self, path: Path) -> tuple[Shape, list[str]]:
-        if not self.view.normals:
-            return read_shape(path, points=self.view.points, normals="none"), []
-        shape = read_shape(path, points=self.view.points)
-        if shape.normals is not None:
-            return shape, []
-        return read_shape(path, points=self.view.points, normals="estimate"), ["normals estimated from neighbours"]
+        notes = []
+        shape = read_shape(path, points=self.view.points, normals="keep" if self.view.normals else "none")
+        if self.view.normals and shape.normals is None:
+            shape = read_shape(path, points=self.view.points, normals="estimate")
+            notes.append("normals estimated from neighbours")
+        if shape.distinct < self.view.points:
+            notes.append(f"{shape.distinct} points, some of them repeated: the network reads {self.view.points}")
+        return shape, notes
 
     def answer(self, path: Path, top: int = 5) -> Answer:
         """The `top` likeliest classes of one file; an answer with an error if it cannot be read."""
@@ -69,6 +71,8 @@ class Predictor:
             probabilities, notes = self.probabilities(path)
         except DataError as error:
             return Answer(str(path), error=str(error))
+        if not probabilities.isfinite().all():
+            return Answer(str(path), error=f"{printable(path)}: the network's answer is not finite")
         mean, spread = probabilities.mean(0), probabilities.std(0, correction=0)
         order = mean.argsort(descending=True, stable=True)[:top].tolist()
         likeliest = [

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+NESTED = "--options."
 TRAINING = (["train"], ["pretrain"], ["fewshot"], ["cluster", "train"])  # the commands that take recipes
 
 
@@ -42,7 +45,73 @@ def expand(arguments: Sequence[str]) -> list[str]:
         first = ["--config", str(Path(out, "config.yaml"))]
     elif recipe is not None:
         first = ["--config", recipe_text(recipe)]
-    return [*command, *first, *words]
+    return [*command, *first, *gather_nested(words, [*first, *words])]
+
+
+def gather_nested(words: Sequence[str], configured: Sequence[str]) -> list[str]:
+    """Write `--options.a.b 1 --options.a.c x` as one option, `--options.a {"b": 1, "c": "x"}`.
+
+    The parser keeps only the last of options within an option, and reads its value as text. What recipe and
+    configuration files say of `a` is kept.
+    """
+    found = [(place, *_split_nested(word)) for place, word in enumerate(words) if word.startswith(NESTED)]
+    trees: dict[str, Any] = {keys[0]: None for _, keys, _ in found if len(keys) > 1}
+    for name in trees:
+        trees[name] = dict(_configured(configured, name))
+    used = set()
+    for place, keys, value in found:
+        if keys[0] not in trees:
+            continue
+        used.add(place)
+        if value is None and place + 1 < len(words):
+            value = words[place + 1]
+            used.add(place + 1)
+        if value is None:
+            return list(words)  # the parser tells what is missing
+        if len(keys) == 1:
+            tree = _read(value)
+            if not isinstance(tree, dict):
+                return list(words)
+            trees[keys[0]] = tree
+            continue
+        branch = trees[keys[0]]
+        for key in keys[1:-1]:
+            branch[key] = dict(branch[key]) if isinstance(branch.get(key), dict) else {}
+            branch = branch[key]
+        branch[keys[-1]] = _read(value)
+    kept = [word for place, word in enumerate(words) if place not in used]
+    return [*kept, *(word for name, tree in trees.items() for word in (NESTED + name, json.dumps(tree, default=str)))]
+
+
+def _split_nested(word: str) -> tuple[list[str], str | None]:
+    name, equals, value = word.removeprefix(NESTED).partition("=")
+    return name.split("."), value if equals else None
+
+
+def _read(value: str) -> Any:
+    """A value as the line has it: a number, true, a list, or text."""
+    for read in (json.loads, yaml.safe_load):
+        try:
+            return read(value)
+        except (ValueError, yaml.YAMLError):
+            continue
+    return value
+
+
+def _configured(words: Sequence[str], name: str) -> dict[str, Any]:
+    """The mapping `options.name` of the configurations on a line, the last one that has it."""
+    found: dict[str, Any] = {}
+    pairs = [(word, following) for word, following in zip(words, [*words[1:], ""], strict=True) if word == "--config"]
+    pairs += [("--config", word.partition("=")[2]) for word in words if word.startswith("--config=")]
+    for _, text in pairs:
+        try:
+            tree = yaml.safe_load(text if "\n" in text else Path(text).read_text("utf-8"))
+        except (OSError, ValueError, yaml.YAMLError):
+            continue  # refused later, by the parser
+        options = tree.get("options") if isinstance(tree, dict) else None
+        if isinstance(options, dict) and isinstance(options.get(name), dict):
+            found = options[name]
+    return found
 
 
 def _value(words: Sequence[str], option: str) -> str | None:

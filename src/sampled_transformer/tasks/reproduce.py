@@ -65,21 +65,28 @@ def reproduce(
                 first.result()  # submitted before this one, so that it is done or under way
             return make_run(study, place, row, seed, threads)
 
+        failed = []
         try:
             for row, seed in missing:
                 jobs[row, seed] = pool.submit(make, row, seed, jobs.get((study.rows[row].after or "", seed)))
-            for job in jobs.values():
-                yield job.result()
+            for (row, seed), job in jobs.items():
+                try:
+                    yield job.result()
+                except ValueError as error:  # the others can still be made
+                    failed.append(str(error))
+                    yield f"{row}, seed {seed}: failed"
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)  # Ctrl-C reaches the runs as well, which save themselves
             raise
+    if failed:
+        raise ValueError(f"{len(failed)} of {len(missing)} runs failed, first {failed[0]}")
 
 
 def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
     """The command of one run."""
     entry = study.rows[row]
     runs = shlex.quote(str(place.runs / place.study))
-    parts = shlex.split(entry.command.format(root=shlex.quote(place.root or ""), runs=runs))
+    parts = shlex.split(entry.command.format(root=shlex.quote(place.root or ""), runs=runs, seed=seed))
     if entry.seeded:
         parts += ["--seed", str(seed)]
     if entry.prints:
@@ -131,7 +138,12 @@ def headline(result: dict[str, Any]) -> str:
 def write_result(path: Path, result: dict[str, Any], root: str | None) -> None:
     """Keep what a table needs. Where the data lies on this machine is nobody's business."""
     if root is not None:
-        result["command"] = result["command"].replace(shlex.quote(root), "ROOT")
+        words = shlex.split(result["command"])
+        before = ["", *words[:-1]]
+        hidden = [
+            "ROOT" if last in ("--root", "--data.root") else word for last, word in zip(before, words, strict=True)
+        ]
+        result["command"] = shlex.join(hidden)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write((json.dumps(result, indent=1) + "\n").encode("utf-8"))

@@ -93,6 +93,7 @@ class Run:
         data = settings.data
         if data.normals is None and settings.model in WITHOUT_NORMALS:
             data = replace(data, normals=False)
+        check_options(settings.options)
         splits = load_splits(data, settings.seed)
         options = {
             "classes": len(splits.train.classes),
@@ -159,6 +160,14 @@ class Run:
             "machine": machine(),
             "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
         }
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of the network that others decide."""
+    decided = {"classes": "the data", "attention": "--attention", "normals": "--data.normals"}
+    for name in decided:
+        if name in options:
+            raise ValueError(f"options.{name}: expected none, as {decided[name]} decides it, got {options[name]!r}")
 
 
 def build_network(model: str, options: Mapping[str, Any]) -> nn.Module:
