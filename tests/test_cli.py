@@ -126,7 +126,7 @@ def test_nothing_readable(tmp_path, capsys):
         (["data", "pack", "a", "b", "--colour", "red"], "unrecognized arguments: --colour red"),
         (["data", "pack", "nowhere", "b"], "nowhere: neither a file or folder nor the name of a source"),
         (["data", "pack", "bricks", "b", "--points", "0"], "points: expected 1 to 10000000"),
-        (["data", "pack", "modelnet40", "b"], "modelnet40: expected root="),
+        (["data", "pack", "modelnet40", "b"], "modelnet40: expected the folder that holds the data"),
         (["data", "info", "nowhere"], "nowhere: neither a file or folder"),
         (["data", "info", "bricks", "--shape", "-1"], "shape: expected 0 to 1655, got -1"),
     ],

@@ -270,7 +270,7 @@ def test_load_data_finds_packs(tmp_path):
         load_data(tmp_path / "test.npz", "train")
     with pytest.raises(DataError, match=r"neither a file or folder nor the name of a source .*modelnet40"):
         load_data("modelnet41")
-    with pytest.raises(DataError, match="modelnet40: expected root="):
+    with pytest.raises(DataError, match="modelnet40: expected the folder that holds the data"):
         load_data("modelnet40")
 
 
