@@ -71,7 +71,7 @@ def fifths(rows: list[dict[str, Any]]) -> Any:
             line={"color": colour},
         )
     page.update_layout(template="plotly_white", height=360, width=640, margin={"t": 20})
-    page.update_xaxes(title="standard deviation over cycles, mean of a fifth of the shapes")
+    page.update_xaxes(title="standard deviation over cycles, mean of a fifth of the shapes", tickformat=".1%")
     page.update_yaxes(range=[0, 1.03], tickformat=".0%")
     return page
 

@@ -18,6 +18,7 @@ code { background: #f3f3f3; padding: .1rem .3rem; border-radius: 3px; overflow-w
 .parts { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: 1rem }
 .parts figure { margin: 0; border: 1px solid #ddd; border-radius: 6px; padding: .5rem }
 .parts figcaption { font-size: .85rem; line-height: 1.35; overflow-wrap: anywhere }
+pre { white-space: pre-wrap }
 .note { color: #666; font-size: .9rem }
 """
 COLOURS = ("#2a6fb0", "#c8553d", "#4d9a5b", "#8a5fb0", "#b08d2a", "#5aa5b8", "#777777")
