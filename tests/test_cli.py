@@ -187,8 +187,9 @@ import os, sys
 import sampled_transformer.cli
 assert "torch" not in sys.modules
 assert os.environ["OMP_WAIT_POLICY"] == "passive"
+assert os.environ["THP_MEM_ALLOC_ENABLE"] == "1"
 """
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+    environment = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "THP_MEM_ALLOC_ENABLE")}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-# Read when torch loads: idle threads sleep instead of spinning.
+# Read when torch loads: idle threads sleep instead of spinning, and large tensors lie in huge pages.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 import io
 import sys
