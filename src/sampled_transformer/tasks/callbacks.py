@@ -135,12 +135,12 @@ class SaveOnInterrupt(Callback):
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         # Here and not after the step, because here the engine counts all steps so far as done. Processes agree.
-        stop = trainer.strategy.reduce_boolean_decision(self.asked, all=False)
-        due = trainer.strategy.reduce_boolean_decision(time.monotonic() - self.saved >= self.interval, all=False)
-        if stop or due:
-            trainer.save_checkpoint(self.record.checkpoint)
-            self.saved = time.monotonic()
-        if stop:
+        due = self.asked or time.monotonic() - self.saved >= self.interval
+        if not trainer.strategy.reduce_boolean_decision(due, all=False):
+            return
+        trainer.save_checkpoint(self.record.checkpoint)
+        self.saved = time.monotonic()
+        if trainer.strategy.reduce_boolean_decision(self.asked, all=False):
             raise Interrupted
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:

@@ -130,28 +130,24 @@ def _autoencoders(mechanisms: tuple[str, ...]) -> dict[str, Row]:
 
 def _variants(arguments: str) -> dict[str, Row]:
     """Sampled attention and all of its options, between no and dense attention, on a part of the training split."""
-    options = {
-        "per-head": "cycles=per-head",
-        "rounds-4": "rounds=4",
-        "rounds-16": "rounds=16",
-        "consistent-4": "rounds=4 estimator=consistent",
-        "consistent-16": "rounds=16 estimator=consistent",
-        "linear-rest": "rest=linear",
-        "linear-rest-4": "rounds=4 rest=linear",
-        "morton": "order=morton",
-        "hilbert": "order=hilbert",
-        "mixed": "order=mixed",
-        **{f"subset-{size}": f"inner=dense subset={size}" for size in (2, 4, 8, 16, 32, 64, 128, 256)},
+    options: dict[str, dict[str, str | int]] = {
+        "per-head": {"cycles": "per-head"},
+        "rounds-4": {"rounds": 4},
+        "rounds-16": {"rounds": 16},
+        "consistent-4": {"rounds": 4, "estimator": "consistent"},
+        "consistent-16": {"rounds": 16, "estimator": "consistent"},
+        "linear-rest": {"rest": "linear"},
+        "linear-rest-4": {"rounds": 4, "rest": "linear"},
+        "morton": {"order": "morton"},
+        "hilbert": {"order": "hilbert"},
+        "mixed": {"order": "mixed"},
+        **{f"subset-{size}": {"inner": "dense", "subset": size} for size in (2, 4, 8, 16, 32, 64, 128, 256)},
     }
     rows = {name: Row(f"train --recipe basic-{name} {arguments}") for name in ("none", "dense", "linear", "sampled")}
-    for name, pairs in options.items():
-        words = " ".join(f"--options.attention_options.{key} {value}" for key, value in _pairs(pairs))
+    for name, chosen in options.items():
+        words = " ".join(f"--options.attention_options.{key} {value}" for key, value in chosen.items())
         rows[f"sampled-{name}"] = Row(f"train --recipe basic-sampled {arguments} {words}")
     return rows
-
-
-def _pairs(text: str) -> list[list[str]]:
-    return [pair.split("=") for pair in text.split()]
 
 
 def _averaged(data: str) -> Row:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..attention import SampledAttention
 from ..attention.dense import read_all
+from ..bench.study import slope as line_slope
 from ..machine import machine
 from .tables import markdown
 
@@ -91,10 +92,7 @@ def powers(n: int) -> list[int]:
 
 def slope(rounds: Sequence[int], values: Sequence[float], most: int) -> float:
     """The exponent of an error in R by least squares, for R up to `most`."""
-    pairs = [(math.log(r), math.log(v)) for r, v in zip(rounds, values, strict=True) if r <= most]
-    middle = [sum(column) / len(pairs) for column in zip(*pairs, strict=True)]
-    above = sum((a - middle[0]) * (b - middle[1]) for a, b in pairs)
-    return above / sum((a - middle[0]) ** 2 for a, _ in pairs)
+    return line_slope([(math.log(r), math.log(v)) for r, v in zip(rounds, values, strict=True) if r <= most])
 
 
 def layer_and_input(weights: str, shapes: int = 4, points: int = 256, *, fresh: bool = False) -> tuple[Any, Tensor]:
