@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sampled_transformer.bench.measure import available_memory, interleaved, kept_bytes, memory
+from sampled_transformer.bench.measure import Bytes, available_memory, interleaved, kept_bytes, memories, memory
 from sampled_transformer.bench.subjects import Setting, Subject
 
 SETTING = Setting(batch=2, heads=2, head_dim=8)
@@ -73,3 +73,30 @@ def test_memory_of_what_cannot_run_is_the_reason() -> None:
 
 def test_available_memory_is_positive() -> None:
     assert available_memory() > 2**20
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_several_sizes_of_one_process_are_counted_apart() -> None:
+    setting, sizes = Setting(batch=1, heads=4, head_dim=8), [1000, 2000, 4000]
+    together = memories("dense-explicit", "core", setting, sizes)
+    assert all(isinstance(one, Bytes) for one in together)
+    matrices = [setting.heads * points**2 * 4 for points in sizes]
+    shares = [one.peak / matrix for one, matrix in zip(together, matrices, strict=True)]
+    assert all(2 < share < 8 for share in shares), shares
+    alone = memory("dense-explicit", "core", setting, 4000)
+    assert together[2].kept == alone.kept
+    assert together[2].peak == pytest.approx(alone.peak, rel=0.1)
+
+
+def test_nothing_larger_is_measured_after_what_took_too_long() -> None:
+    first, second = memories("sampled", "core", SETTING, [10, 20], patience=0.0)
+    assert isinstance(first, Bytes)
+    assert second == "takes too long"
+
+
+def test_what_was_measured_before_a_failure_is_kept() -> None:
+    """The second size is no size at all."""
+    first, second = memories("sampled", "core", SETTING, [10, -1])
+    assert isinstance(first, Bytes)
+    assert isinstance(second, str)
+    assert second.startswith("failed: ")

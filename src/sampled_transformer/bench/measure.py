@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -20,6 +21,7 @@ from ..memory import give_back_memory
 from .subjects import Setting, Subject
 
 TIMEOUT = 600  # seconds of a process that measures memory
+TOO_LONG = "takes too long"
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -37,7 +39,7 @@ def seconds(run: Callable[[], None], device: str = "cpu") -> float:
 
 
 def interleaved(
-    runs: Mapping[str, Callable[[], None]], repeats: int, device: str = "cpu", enough: float = 10.0
+    runs: Mapping[str, Callable[[], None]], repeats: int, device: str = "cpu", enough: float = 3.0
 ) -> dict[str, float]:
     """The median time of each, one after the other in every round, so that all meet the same state of the machine.
 
@@ -101,36 +103,76 @@ class Bytes:
 
 def memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> Bytes | str:
     """The bytes of one pass in a fresh process; the reason, in one line, if it could not."""
-    request = {"name": name, "level": level, "setting": asdict(setting), "points": points, "backward": backward}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", f"from {__name__} import measure_here; measure_here()"],
-            input=json.dumps(request),
-            capture_output=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())},
-            text=True,
-            timeout=TIMEOUT,
-        )
-    except subprocess.TimeoutExpired:
-        return f"failed: took more than {TIMEOUT} s"
-    if done.returncode:
-        return f"failed: {(done.stderr.strip().splitlines() or [f'exit code {done.returncode}'])[-1][:200]}"
-    return Bytes(**json.loads(done.stdout))
+    return memories(name, level, setting, [points], backward)[0]
+
+
+def memories(
+    name: str,
+    level: str,
+    setting: Setting,
+    sizes: Sequence[int],
+    backward: bool = True,
+    patience: float = math.inf,
+) -> list[Bytes | str]:
+    """The same for several sizes, the smallest first: all in one process where the peak can be counted anew.
+
+    A start takes longer than most measurements. Nothing larger is measured after one of more than `patience` seconds.
+    """
+    if len(sizes) > 1 and setting.device == "cpu" and not CLEAR.is_file():
+        answers: list[Bytes | str] = []
+        for points in sizes:
+            begin = time.monotonic()
+            answers += memories(name, level, setting, [points], backward)
+            if time.monotonic() - begin > patience:
+                break
+        return answers + [TOO_LONG] * (len(sizes) - len(answers))
+    request = {
+        "name": name,
+        "level": level,
+        "setting": asdict(setting),
+        "sizes": list(sizes),
+        "backward": backward,
+        "patience": None if math.isinf(patience) else patience,
+    }
+    command = [sys.executable, "-c", f"from {__name__} import measure_here; measure_here()"]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        try:
+            printed, complaint = process.communicate(json.dumps(request), timeout=TIMEOUT)
+            reason = TOO_LONG
+        except subprocess.TimeoutExpired:
+            process.kill()
+            printed, complaint = process.communicate()
+            reason = f"failed: took more than {TIMEOUT} s"
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode > 0 or (process.returncode < 0 and reason == TOO_LONG):
+        reason = f"failed: {(complaint.strip().splitlines() or [f'exit code {process.returncode}'])[-1][:200]}"
+    measured: list[Bytes | str] = [Bytes(**json.loads(line)) for line in printed.splitlines()]
+    return measured + [reason] * (len(sizes) - len(measured))
 
 
 def measure_here() -> None:
-    """The other end of `memory`: reads the request, prints the bytes."""
+    """The other end of `memories`: reads the request, prints the bytes of each size."""
     request = json.load(sys.stdin)
     setting, backward = Setting(**request["setting"]), request["backward"]
     passes = "both" if backward else "forward"
     # What is compiled is compiled before, on a set just large enough for it.
     small = max(64, -(-SMALLEST // (setting.batch * setting.dim)))
-    getattr(Subject(request["name"], request["level"], setting, min(small, request["points"])), passes)()
-    before = _most_memory(setting.device, reset=True)
-    subject = Subject(request["name"], request["level"], setting, request["points"])
-    getattr(subject, passes)()
-    peak = _most_memory(setting.device) - before
-    print(json.dumps(asdict(Bytes(peak, kept_bytes(subject) if backward else None))))
+    getattr(Subject(request["name"], request["level"], setting, min(small, max(request["sizes"]))), passes)()
+    for points in request["sizes"]:
+        begin = time.monotonic()
+        before = _most_memory(setting.device, reset=True)
+        subject = Subject(request["name"], request["level"], setting, points)
+        getattr(subject, passes)()
+        peak = _most_memory(setting.device) - before
+        print(json.dumps(asdict(Bytes(peak, kept_bytes(subject) if backward else None))), flush=True)
+        del subject
+        if request["patience"] is not None and time.monotonic() - begin > request["patience"]:
+            return
 
 
 def _most_memory(device: str, reset: bool = False) -> int:

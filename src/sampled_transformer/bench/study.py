@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import math
 import platform
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,13 +15,13 @@ from torch import Tensor
 from ..machine import machine
 from ..memory import give_back_memory
 from ..registry import look_up
-from .measure import Bytes, available_memory, interleaved, load, memory
+from .measure import Bytes, available_memory, interleaved, load, memories
 from .subjects import LEVELS, MECHANISMS, Setting, Subject, memory_needed
 
 PASSES = ("forward", "both")
 SPARE = 0.8  # of the available memory that a measurement may take
 LARGE = 1024  # points from which exponents are fitted
-PATIENCE = 6  # times the limit of a call: what one in a fresh process may take, its start included
+PATIENCE = 6  # times the limit of a call: what the measurement of its memory, two calls, may take
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Plan:
         setting: the other sizes.
         repeats: rounds of each measurement, of which the median counts.
         limit: seconds that one call may take; what can be expected to take longer is left out.
-        memory: also measure bytes, each in a fresh process.
+        memory: also measure bytes, each row in a fresh process.
         times: measure seconds.
     """
 
@@ -48,7 +47,7 @@ class Plan:
     passes: Sequence[str] = PASSES
     setting: Setting = field(default_factory=Setting)
     repeats: int = 7
-    limit: float = 10.0
+    limit: float = 5.0
     memory: bool = True
     times: bool = True
 
@@ -190,23 +189,20 @@ def _fits(name: str, level: str, setting: Setting, points: int, backward: bool) 
 def _memory(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, Any]]:
     for level in plan.levels:
         for name in plan.rows(level):
-            patient = True
-            for points in sorted(plan.points):
-                backward = "both" in plan.passes and MECHANISMS[name].backward
-                fits = _fits(name, level, plan.setting, points, backward)
-                taken: Bytes | str
-                if name == "copy" or not fits or not patient:
-                    taken = "does not fit" if not fits else "takes too long" if not patient else "is but a copy"
-                else:
-                    begin = time.monotonic()
-                    taken = memory(name, level, plan.setting, points, backward)
-                    patient = time.monotonic() - begin < PATIENCE * plan.limit
+            backward = "both" in plan.passes and MECHANISMS[name].backward
+            sizes = sorted(plan.points)
+            fitting = [n for n in sizes if name != "copy" and _fits(name, level, plan.setting, n, backward)]
+            patience = PATIENCE * plan.limit
+            measured = memories(name, level, plan.setting, fitting, backward, patience) if fitting else []
+            taken: dict[int, Bytes | str] = dict(zip(fitting, measured, strict=True))
+            for points in sizes:
                 entry = {"level": level, "mechanism": name, "points": points}
-                if isinstance(taken, str):
-                    yield entry | {"left_out": taken}
+                answer = taken.get(points, "is but a copy" if name == "copy" else "does not fit")
+                if isinstance(answer, str):
+                    yield entry | {"left_out": answer}
                 else:
-                    yield entry | {"peak_bytes": taken.peak, "kept_bytes": taken.kept}
-                progress(1)
+                    yield entry | {"peak_bytes": answer.peak, "kept_bytes": answer.kept}
+            progress(len(sizes))
 
 
 def exponents(times: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
