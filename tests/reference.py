@@ -71,10 +71,10 @@ def _orders(layer: Attention, n: int, index: Tensor, number: int, cycle: Cycle |
             rows = [[local[int(k)] for k in row if k >= 0] for row in order]
         else:
             rows = order.tolist()
-        return [rows * (layer.heads // len(rows))]
-    heads = layer.heads if layer.cycles == "per-head" else 1
+        return [rows * (layer.walkers // len(rows))]
+    heads = max(1, layer.walkers) if layer.cycles == "per-head" else 1
     drawn = [Cycle.from_seed((layer.seed, layer.layer, m), n, heads).order.tolist() for m in range(layer.samples)]
-    return [rows * (layer.heads // len(rows)) for rows in drawn]
+    return [rows * (layer.walkers // len(rows)) for rows in drawn]
 
 
 def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int]] | None) -> Tensor:
@@ -85,8 +85,12 @@ def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int
         assert orders is not None
         if layer.composition == "sequential":
             return in_turn(layer, x, subsets(orders[0], layer.subset))
-        if (layer.rounds, layer.estimator, layer.rest) != (1, "plain", "ignored"):
-            return few_keys(layer, x, orders)
+        few = (layer.rounds, layer.estimator, layer.rest) != (1, "plain", "ignored")
+        if layer.summed:
+            walking = few_weights(layer, n, orders) if few else pattern_weights(layer, orders)
+            return weighted(layer, x, with_sums(layer, x, walking))
+        if few:
+            return weighted(layer, x, few_weights(layer, n, orders))
         return multi_head(layer, x, [sampled_pattern(layer, order) for order in orders])
     if isinstance(layer, LinearAttention):
         return linear(layer, x)
@@ -155,9 +159,8 @@ def linear(layer: LinearAttention, x: Tensor) -> Tensor:
     return weighted(layer, x, lambda h, k, j, query, key: (phi(query) * phi(key)).sum())
 
 
-def few_keys(layer: SampledAttention, x: Tensor, orders: list[list[int]]) -> Tensor:
+def few_weights(layer: SampledAttention, n: int, orders: list[list[int]]):
     """The own key, the R points that follow in the cycle, and the rest of the set, ignored or through features."""
-    n = len(x)
 
     def weight(h: int, k: int, j: int, query: Tensor, key: Tensor) -> Tensor:
         order = orders[h]
@@ -172,7 +175,24 @@ def few_keys(layer: SampledAttention, x: Tensor, orders: list[list[int]]) -> Ten
             return exponential * 0
         return (phi(query) * phi(key)).sum() / layer.head_dim
 
-    return weighted(layer, x, weight)
+    return weight
+
+
+def pattern_weights(layer: SampledAttention, orders: list[list[int]]):
+    patterns = [sampled_pattern(layer, order) for order in orders]
+    return lambda h, k, j, query, key: torch.exp(layer.scale * (query * key).sum()) * (j in patterns[h][k])
+
+
+def with_sums(layer: SampledAttention, x: Tensor, walking):
+    """The first heads read all points: a feature f of the query chooses among shares of the points, softmax_j(k_jf)."""
+    shares = torch.softmax(project(layer, x)[1], 0)
+
+    def weight(h: int, k: int, j: int, query: Tensor, key: Tensor) -> Tensor:
+        if h >= layer.summed:
+            return walking(h - layer.summed, k, j, query, key)
+        return (torch.softmax(query, 0) * shares[j, h]).sum()
+
+    return weight
 
 
 def subsets(order: list[int], size: int) -> list[list[int]]:

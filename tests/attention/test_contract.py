@@ -28,6 +28,8 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "sampled-morton": ("sampled", {"order": "morton"}),
     "sampled-hilbert": ("sampled", {"order": "hilbert", "inner": "dense", "subset": 5}),
     "sampled-mixed": ("sampled", {"order": "mixed"}),
+    "sampled-summed": ("sampled", {"summed": 2, "cycles": "per-head"}),
+    "sampled-summed-windows": ("sampled", {"summed": 3, "order": "hilbert", "inner": "dense", "subset": 5}),
     "sampled-sequential": ("sampled", {"composition": "sequential", "subset": 3}),
 }
 RANDOM = [name for name in VARIANTS if name.startswith("sampled") or name == "induced-sampled"]

@@ -39,6 +39,10 @@ CONFIGURATIONS = {
     "sampled-consistent-4-per-head": ("sampled", {"estimator": "consistent", "rounds": 4, "cycles": "per-head"}),
     "sampled-rest-linear": ("sampled", {"rest": "linear"}),
     "sampled-rest-linear-3-per-head": ("sampled", {"rest": "linear", "rounds": 3, "cycles": "per-head"}),
+    "sampled-summed": ("sampled", {"summed": 1}),
+    "sampled-all-summed": ("sampled", {"summed": 2, "bias": True}),
+    "sampled-summed-dense-4": ("sampled", {"summed": 1, "inner": "dense", "subset": 4, "cycles": "per-head"}),
+    "sampled-summed-rest-linear": ("sampled", {"summed": 1, "rest": "linear", "rounds": 3}),
     "sequential-2": ("sampled", {"composition": "sequential"}),
     "sequential-4": ("sampled", {"composition": "sequential", "subset": 4}),
     "sequential-dense-3": ("sampled", {"composition": "sequential", "inner": "dense", "subset": 3, "samples": 2}),
@@ -90,12 +94,13 @@ def test_equals_the_equation(configuration: str, layout: str) -> None:
     compare(layer, x, positions, mask, ptr)
 
 
-@pytest.mark.parametrize("heads", [1, HEADS])
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("configuration", [name for name, (kind, _) in CONFIGURATIONS.items() if kind == "sampled"])
-def test_walks_the_given_cycle(configuration: str, layout: str, heads: int) -> None:
+def test_walks_the_given_cycle(configuration: str, layout: str, shared: bool) -> None:
     layer, x, positions, mask, ptr = make(configuration, layout)
     assert isinstance(layer, SampledAttention)
+    heads = 1 if shared else max(1, layer.walkers)
     n = None if mask is not None or ptr is not None else x.shape[1]
     cycle = Cycle.sample(n, heads, torch.Generator().manual_seed(5), mask=mask, ptr=ptr)
     if layer.composition == "sequential" and heads > 1:

@@ -14,6 +14,7 @@ from .none import NoAttention
 from .sampled import SampledAttention
 from .sparse import SparseAttention
 from .stratified import StratifiedAttention
+from .summed import SummedAttention
 
 REGISTRY: dict[str, type[Attention]] = {
     "dense": DenseAttention,
@@ -24,6 +25,7 @@ REGISTRY: dict[str, type[Attention]] = {
     "sampled": SampledAttention,
     "sparse": SparseAttention,
     "stratified": StratifiedAttention,
+    "summed": SummedAttention,
 }
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "SampledAttention",
     "SparseAttention",
     "StratifiedAttention",
+    "SummedAttention",
     "create_attention",
     "list_attention",
     "number_layers",

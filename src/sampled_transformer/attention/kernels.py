@@ -152,6 +152,21 @@ def linear_sums(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) 
     return numerator.transpose(1, 2), denominator.transpose(1, 2)
 
 
+def summary_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    """Every feature of the keys, softmax over the points, sums the values up; a softmax of the query mixes the sums.
+
+    After Shen et al., "Efficient Attention" (WACV 2021). O(n), positive weights that sum to one for every point, the
+    same sums for all points of a set.
+    """
+    exact = torch.promote_types(query.dtype, torch.float32)
+    key = key.to(exact)
+    if mask is not None:  # a finite number, since a set of nothing but padding must not become NaN
+        key = key.masked_fill(~mask[..., None, None], torch.finfo(exact).min)
+    share, mixture = key.softmax(1).transpose(1, 2), query.to(exact).softmax(-1).transpose(1, 2)
+    sums = share.transpose(2, 3) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
+    return (mixture @ sums).transpose(1, 2).to(value.dtype)
+
+
 def few_keys_and_rest(
     query: Tensor,
     key: Tensor,

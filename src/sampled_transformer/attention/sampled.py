@@ -7,7 +7,16 @@ from torch import Tensor
 
 from ..cycles import Cycle
 from .base import Attention, Sets
-from .kernels import few_keys, few_keys_and_rest, following, group_attention, pair_attention, restore, take
+from .kernels import (
+    few_keys,
+    few_keys_and_rest,
+    following,
+    group_attention,
+    pair_attention,
+    restore,
+    summary_attention,
+    take,
+)
 from .sequential import attend_in_turn
 from .walks import curve_cycle, join_heads, random_turn, seeded_turn
 
@@ -34,6 +43,8 @@ class SampledAttention(Attention):
         rest: what becomes of the points that are not read: "ignored", or read through the sums of "linear" attention.
         order: the cycle is "random", follows a "morton" or "hilbert" curve through the positions, which is turned at
             random, or is "mixed": the first half of the heads follow a Hilbert curve, the others a random cycle.
+        summed: how many heads, the first ones, read sums over the whole set instead of walking the cycle: the same O(n),
+            without chance, see `summary_attention`.
         samples: cycles to average in evaluation.
         seed: chooses the cycles of evaluation.
         generator: source of the cycles of training; torch's global one if not given. Activation checkpointing restores
@@ -53,6 +64,7 @@ class SampledAttention(Attention):
         estimator: str = "plain",
         rest: str = "ignored",
         order: str = "random",
+        summed: int = 0,
         samples: int = 1,
         seed: int = 0,
         generator: torch.Generator | None = None,
@@ -81,17 +93,22 @@ class SampledAttention(Attention):
             raise ValueError("rounds, estimator, rest: expected their defaults with subsets or in sequence")
         if rest == "linear" and estimator == "consistent":
             raise ValueError("estimator: expected 'plain' with rest='linear', which already stands for all points")
-        if order == "mixed" and (heads < 2 or composition == "sequential"):
+        if not 0 <= summed <= heads or (summed and composition == "sequential"):
+            raise ValueError(
+                f"summed: expected 0 to {heads} heads, and parallel composition for more than 0, got {summed}"
+            )
+        self.summed, self.walkers = summed, heads - summed
+        if order == "mixed" and (self.walkers < 2 or composition == "sequential"):
             raise ValueError("order: expected at least 2 heads and parallel composition for 'mixed'")
         self.rounds, self.estimator, self.rest, self.order = rounds, estimator, rest, order
-        self.needs_positions = order != "random"
+        self.needs_positions = order != "random" and self.walkers > 0
         self.subset = subset if subset is not None else (32 if inner == "dense" else 2)
         if self.subset < 2:
             raise ValueError(f"subset: expected at least 2 points, got {subset}")
         if samples < 1:
             raise ValueError(f"samples: expected at least 1 cycle, got {samples}")
         self.inner, self.composition, self.cycles = inner, composition, cycles
-        self.takes_packed = composition == "parallel" and rest == "ignored"
+        self.takes_packed = composition == "parallel" and rest == "ignored" and not summed
         self.samples, self.seed, self.generator = samples, seed, generator
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
@@ -103,6 +120,16 @@ class SampledAttention(Attention):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
     ) -> Tensor:
+        if not self.summed:
+            return self.walk(query, key, value, positions, sets, cycle)
+        far, near = zip(*(x.split([self.summed, self.walkers], 2) for x in (query, key, value)), strict=True)
+        summary = summary_attention(*far, sets.mask)
+        return torch.cat([summary, self.walk(*near, positions, sets, cycle)], 2) if self.walkers else summary
+
+    def walk(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        """The mean over the cycles of this call."""
         drawn = self.draw(query, sets, cycle, positions)
         first, *others = [self.along(query, key, value, sets, one) for one in drawn]
         return first if not others else torch.stack([first, *others]).mean(0)
@@ -148,7 +175,7 @@ class SampledAttention(Attention):
         """A cycle that belongs to the seed, or a fresh one."""
         if positions is not None and self.order != "random":
             return self.follow_curve(x, positions, sets, seed)
-        return self.random_cycle(x, sets, seed, self.heads if self.cycles == "per-head" else 1)
+        return self.random_cycle(x, sets, seed, self.walkers if self.cycles == "per-head" else 1)
 
     def random_cycle(self, x: Tensor, sets: Sets, seed: tuple[int, ...] | None, heads: int) -> Cycle:
         n, device = x.shape[1], x.device
@@ -163,7 +190,7 @@ class SampledAttention(Attention):
         curve = curve_cycle(positions, turn, "morton" if self.order == "morton" else "hilbert", sets)
         if self.order != "mixed":
             return curve
-        near, far = self.heads // 2, self.heads - self.heads // 2
+        near, far = self.walkers // 2, self.walkers - self.walkers // 2
         cycle = self.random_cycle(x, sets, seed, far if self.cycles == "per-head" else 1)
         return join_heads(curve.repeat(near), cycle.repeat(far // cycle.heads), x.shape[0])
 
@@ -171,7 +198,7 @@ class SampledAttention(Attention):
         if cycle is None:
             return None
         n = x.shape[-2]
-        heads = (1,) if self.composition == "sequential" else (1, self.heads)
+        heads = (1,) if self.composition == "sequential" or self.walkers < 2 else (1, self.walkers)
         batch = (x.shape[0],) if cycle.order.dim() == 3 else ()
         if cycle.heads not in heads or cycle.order.shape != (*batch, cycle.heads, n):
             raise ValueError(
@@ -186,5 +213,5 @@ class SampledAttention(Attention):
         return (
             f"{super().extra_repr()}, subset={self.subset}, inner={self.inner}, composition={self.composition}, "
             f"cycles={self.cycles}, rounds={self.rounds}, estimator={self.estimator}, rest={self.rest}, "
-            f"order={self.order}, samples={self.samples}, seed={self.seed}"
+            f"order={self.order}, summed={self.summed}, samples={self.samples}, seed={self.seed}"
         )

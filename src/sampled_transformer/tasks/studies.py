@@ -224,6 +224,16 @@ STUDIES = {
         },
         kind="calibration",
     ),
+    "variants-modelnet40": Study(
+        "Sampled attention beyond the paper: the finalists on ModelNet40, 256 points, 10 epochs",
+        {
+            "linear": Row(f"train --recipe basic-linear {MODELNET} --epochs 10", 3),
+            "summed": Row(f"train --recipe basic-summed {MODELNET} --epochs 10 --options.attention_options.local 0", 3),
+            "summed-local": Row(
+                f"train --recipe basic-summed {MODELNET} --epochs 10 --options.attention_options.local 2", 3
+            ),
+        },
+    ),
     "variants-bricks": Study(
         "Sampled attention beyond the paper: a wide search on bricks, 256 points, 10 epochs",
         _variants(f"{BRICKS} --data.validation 0.2 --epochs 10"),
