@@ -30,10 +30,11 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "sampled-mixed": ("sampled", {"order": "mixed"}),
     "sampled-summed": ("sampled", {"summed": 2, "cycles": "per-head"}),
     "sampled-summed-windows": ("sampled", {"summed": 3, "order": "hilbert", "inner": "dense", "subset": 5}),
+    "summed-local": ("summed", {"local": 1, "window": 5}),
     "sampled-sequential": ("sampled", {"composition": "sequential", "subset": 3}),
 }
-RANDOM = [name for name in VARIANTS if name.startswith("sampled") or name == "induced-sampled"]
-SHARED = ["dense", "linear", "sampled", "sparse", "knn", "stratified"]
+RANDOM = [name for name in VARIANTS if name.startswith("sampled") or name in ("induced-sampled", "summed-local")]
+SHARED = ["dense", "linear", "sampled", "sparse", "knn", "stratified", "summed"]
 
 every = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -338,6 +339,11 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("sampled", {"subset": 1}, "subset: expected at least 2"),
         ("sampled", {"rounds": 0}, "rounds: expected at least 1"),
         ("sampled", {"estimator": "unbiased"}, "estimator: expected one of plain, consistent"),
+        ("sampled", {"summed": 5}, "summed: expected 0 to 4 heads"),
+        ("sampled", {"summed": 1, "composition": "sequential"}, "summed: expected 0 to 4 heads, and parallel"),
+        ("sampled", {"summed": 3, "order": "mixed"}, "order: expected at least 2 heads"),
+        ("summed", {"local": -1}, "local: expected 0 to 4 heads, got -1"),
+        ("summed", {"window": 1}, "window: expected at least 2 points, got 1"),
         ("sampled", {"rest": "mean"}, "rest: expected one of ignored, linear"),
         ("sampled", {"order": "z"}, "order: expected one of random, morton, hilbert, mixed"),
         ("sampled", {"inner": "dense", "rounds": 2}, "rounds, estimator, rest: expected their defaults"),

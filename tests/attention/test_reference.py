@@ -43,6 +43,7 @@ CONFIGURATIONS = {
     "sampled-all-summed": ("sampled", {"summed": 2, "bias": True}),
     "sampled-summed-dense-4": ("sampled", {"summed": 1, "inner": "dense", "subset": 4, "cycles": "per-head"}),
     "sampled-summed-rest-linear": ("sampled", {"summed": 1, "rest": "linear", "rounds": 3}),
+    "summed": ("summed", {"head_dim": 3}),
     "sequential-2": ("sampled", {"composition": "sequential"}),
     "sequential-4": ("sampled", {"composition": "sequential", "subset": 4}),
     "sequential-dense-3": ("sampled", {"composition": "sequential", "inner": "dense", "subset": 3, "samples": 2}),

@@ -67,7 +67,7 @@ def test_other_ways_to_ask_stand_apart() -> None:
 
 
 def test_verdicts() -> None:
-    assert verdict(1.0, 1.2, -1.0) == "undecided"
-    assert verdict(1.3, 1.2, 0.1) == "as in the paper"
-    assert verdict(1.3, 1.2, -0.1) == "**not** as in the paper"
-    assert verdict(-1.3, 1.2, None) == "sampled is worse"
+    assert verdict("sampled", 1.0, 1.2, -1.0) == "undecided"
+    assert verdict("sampled", 1.3, 1.2, 0.1) == "as in the paper"
+    assert verdict("sampled", 1.3, 1.2, -0.1) == "**not** as in the paper"
+    assert verdict("sampled", -1.3, 1.2, None) == "sampled is worse"

@@ -32,7 +32,17 @@ def test_which_need_a_data_set_from_elsewhere() -> None:
         "hierarchical-modelnet40",
         "autoencoder-small",
         "calibration",
+        "variants-modelnet40",
     }
+
+
+def test_rows_beside_a_study_exist_and_are_compared() -> None:
+    for study in STUDIES.values():
+        for other, row in study.beside:
+            assert row in STUDIES[other].rows
+            assert row not in study.rows
+            assert (study.ours, row) in study.pairs()
+    assert ("basic-summed", "basic-dense") in STUDIES["variants-modelnet40"].pairs()
 
 
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name, study in STUDIES.items() for row in study.rows])

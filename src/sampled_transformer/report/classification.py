@@ -17,7 +17,7 @@ def classification_section(study: Study, rows: list[Measured]) -> list[str]:
     lines = list(accuracy_table(study, rows)) if rows else []
     if asked:
         lines += ["", *asked_table(asked)]
-    return lines if not pairs else [*lines, "", *comparison(pairs, *seed_deviation(rows))]
+    return lines if not pairs else [*lines, "", *comparison(study.subject, pairs, *seed_deviation(rows))]
 
 
 def accuracy_table(study: Study, rows: Iterable[Measured]) -> Iterable[str]:
@@ -53,10 +53,12 @@ def asked_table(rows: Iterable[Measured]) -> Iterable[str]:
             yield f"| {row.name.removesuffix('-averaged')}, {way} | {len(row.runs)} | {figures[0]} | {figures[1]} |"
 
 
-def comparison(pairs: list[tuple[Measured, Measured]], deviation: float | None, freedom: int) -> Iterable[str]:
-    """Sampled attention beside its rivals, and whether the order is the paper's."""
+def comparison(
+    subject: str, pairs: list[tuple[Measured, Measured]], deviation: float | None, freedom: int
+) -> Iterable[str]:
+    """One mechanism beside its rivals, and whether the order is the paper's."""
     factor = student(freedom)
-    yield "Sampled attention against the others, in points:"
+    yield f"{subject.capitalize()} attention against the others, in points:"
     yield ""
     yield "| against | measured here | the paper | order |"
     yield "|---|---|---|---|"
@@ -69,12 +71,12 @@ def comparison(pairs: list[tuple[Measured, Measured]], deviation: float | None, 
             claimed = ours.row.paper["accuracy"] - other.row.paper["accuracy"]
         paper = "" if claimed is None else f"{claimed:+.2f}"
         diverged = ours.diverged() or other.diverged()
-        order = "says nothing: diverged" if diverged else verdict(difference, factor * noise, claimed)
+        order = "says nothing: diverged" if diverged else verdict(subject, difference, factor * noise, claimed)
         orders.setdefault(order, []).append(other.name)
         yield f"| {other.name} | {difference:+.2f} ± {noise:.2f} | {paper} | {order} |"
     yield ""
     yield (
-        "In short, sampled attention against the others: "
+        f"In short, {subject} attention against the others: "
         + "; ".join(f"{order}: {', '.join(names)}" for order, names in orders.items())
         + "."
     )
@@ -117,9 +119,9 @@ def difference_deviation(one: Measured, two: Measured, deviation: float | None) 
     return deviation * math.sqrt(1 / len(one.runs) + 1 / len(two.runs))
 
 
-def verdict(difference: float, interval: float, claimed: float | None) -> str:
+def verdict(subject: str, difference: float, interval: float, claimed: float | None) -> str:
     if abs(difference) <= interval:
         return "undecided"
     if claimed is None:
-        return "sampled is better" if difference > 0 else "sampled is worse"
+        return f"{subject} is {'better' if difference > 0 else 'worse'}"
     return "as in the paper" if (difference > 0) == (claimed > 0) else "**not** as in the paper"

@@ -62,18 +62,19 @@ def results_page(results: Path) -> str:
 
 
 def read_rows(results: Path, name: str, study: Study) -> list[Measured]:
-    """The rows of a study of which at least one run was made."""
+    """The rows of a study of which at least one run was made, and those of others that stand beside them."""
     rows = []
-    for label, row in study.rows.items():
-        paths = [result_file(results, name, label, seed) for seed in range(row.seeds)]
+    for place, label in (*((name, label) for label in study.rows), *study.beside):
+        row = STUDIES[place].rows[label] if place != name else study.rows[label]
+        paths = [result_file(results, place, label, seed) for seed in range(row.seeds)]
         runs = [json.loads(path.read_text("utf-8")) for path in paths if path.is_file()]
         if runs:
             rows.append(Measured(label, row, runs))
-    return rows
+    return rows if any(row.label in study.rows for row in rows) else []
 
 
 def study_section(name: str, study: Study, rows: list[Measured]) -> str:
-    made, wanted = sum(len(row.runs) for row in rows), len(study.runs())
+    made, wanted = sum(len(row.runs) for row in rows if row.label in study.rows), len(study.runs())
     lines = [f"## {study.title}", ""]
     if study.note:
         lines += [study.note, ""]

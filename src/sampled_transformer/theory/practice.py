@@ -29,6 +29,8 @@ TRIALS = [
     Trial("none", 2),
     *(Trial("sampled", depth) for depth in (1, 2, 4, 8)),
     *(Trial("sampled", 2, rounds) for rounds in (4, 16)),
+    *(Trial("linear", depth) for depth in (1, 2, 4)),
+    *(Trial("summed", depth) for depth in (1, 2, 4)),
     *(Trial("dense", depth) for depth in (1, 2, 4)),
 ]
 
