@@ -43,8 +43,8 @@ class SampledAttention(Attention):
         rest: what becomes of the points that are not read: "ignored", or read through the sums of "linear" attention.
         order: the cycle is "random", follows a "morton" or "hilbert" curve through the positions, which is turned at
             random, or is "mixed": the first half of the heads follow a Hilbert curve, the others a random cycle.
-        summed: how many heads, the first ones, read sums over the whole set instead of walking the cycle: the same O(n),
-            without chance, see `summary_attention`.
+        summed: how many heads, the first ones, read sums over the whole set instead of walking the cycle: O(n) too,
+            and without chance, see `summary_attention`.
         samples: cycles to average in evaluation.
         seed: chooses the cycles of evaluation.
         generator: source of the cycles of training; torch's global one if not given. Activation checkpointing restores

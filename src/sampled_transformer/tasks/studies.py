@@ -275,7 +275,7 @@ STUDIES = {
         },
         kind="search",
         ours="sampled",
-        note="Whether mixing over depth changes the order of one layer: six blocks with LayerNorm. Measured on a fifth of "
-        "the training split that was held out.",
+        note="Whether mixing over depth changes the order of one layer: six blocks with LayerNorm. Measured on a fifth "
+        "of the training split that was held out.",
     ),
 }
