@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -131,24 +132,29 @@ def a_million(bars: Bars) -> None:
     bars.at_most("block of width 64, 1,048,576 points, forward: most memory", taken.peak / 2**30, 4, "GB")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(about: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def finish(chosen: argparse.Namespace, bars: Bars, here: dict[str, Any], command: str) -> None:
+    """Write the file of the figures, if one is wanted."""
+    if chosen.json is None:
+        return
+    result = {"command": command, "machine": here, "versions": {"torch": torch.__version__}, "bars": bars.rows}
+    chosen.json.parent.mkdir(parents=True, exist_ok=True)
+    chosen.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+
+
+def main() -> None:
+    chosen = options(__doc__)
     keep_freed_memory()
     here = {**machine(), "load": load()}
     bars = Bars()
     for part in (against_memory, against_itself, in_the_block, against_dense, kept, growth, a_million):
         part(bars)
-    if options.json is not None:
-        result = {
-            "command": "python benchmarks/attention.py",
-            "machine": here,
-            "versions": {"torch": torch.__version__},
-            "bars": bars.rows,
-        }
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    finish(chosen, bars, here, "python benchmarks/attention.py")
 
 
 if __name__ == "__main__":

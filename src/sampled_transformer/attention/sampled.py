@@ -122,9 +122,14 @@ class SampledAttention(Attention):
     ) -> Tensor:
         if not self.summed:
             return self.walk(query, key, value, positions, sets, cycle)
-        far, near = zip(*(x.split([self.summed, self.walkers], 2) for x in (query, key, value)), strict=True)
-        summary = summary_attention(*far, sets.mask)
-        return torch.cat([summary, self.walk(*near, positions, sets, cycle)], 2) if self.walkers else summary
+        parts = [self.summed, self.walkers]
+        far_query, query = query.split(parts, 2)
+        far_key, key = key.split(parts, 2)
+        far_value, value = value.split(parts, 2)
+        summary = summary_attention(far_query, far_key, far_value, sets.mask)
+        if not self.walkers:
+            return summary
+        return torch.cat([summary, self.walk(query, key, value, positions, sets, cycle)], 2)
 
     def walk(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None

@@ -21,7 +21,13 @@ PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
 
 def speed_section(folder: Path) -> str:
     """Everything under results/bench."""
-    parts = {"attention": bars, "training": training, "bench": times, "paper-memory": paper_memory}
+    parts = {
+        "attention": bars,
+        "summed": summed,
+        "training": training,
+        "bench": times,
+        "paper-memory": paper_memory,
+    }
     lines = ["## Speed and memory", ""]
     for name, write in parts.items():
         path = folder / f"{name}.json"
@@ -30,8 +36,12 @@ def speed_section(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def bars(result: dict[str, Any]) -> Iterator[str]:
-    yield from ("### The bars", "", "| claim | measured | bar | |", "|---|---|---|---|")
+def summed(result: dict[str, Any]) -> Iterator[str]:
+    return bars(result, "### Summed attention beside sampled, linear and dense attention")
+
+
+def bars(result: dict[str, Any], title: str = "### The bars") -> Iterator[str]:
+    yield from (title, "", "| claim | measured | bar | |", "|---|---|---|---|")
     for row in result["bars"]:
         verdict = "met" if row["met"] else "**missed**"
         yield f"| {row['claim']} | {row['value']:.3g} | {row['bar']} | {verdict} |"

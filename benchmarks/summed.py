@@ -1,0 +1,34 @@
+"""What summed attention costs beside sampled, linear and dense attention; bars as ratios of one run.
+
+python benchmarks/summed.py [--json FILE]
+"""
+
+from __future__ import annotations
+
+from attention import Bars, both, finish, options  # first: it sets what torch reads when it loads
+
+from sampled_transformer.bench.measure import load
+from sampled_transformer.machine import machine
+from sampled_transformer.memory import keep_freed_memory
+
+
+def main() -> None:
+    chosen = options(__doc__)
+    keep_freed_memory()
+    here = {**machine(), "load": load()}
+    bars = Bars()
+    names = ("sampled", "linear", "summed", "summed-local", "dense")
+    for points in (256, 1024, 4096, 16384):
+        # Dense attention over 16,384 points takes half a minute here, and is no question.
+        times = both(points, *((name, "block") for name in names if points < 16384 or name != "dense"))
+        for name in ("summed", "summed-local"):
+            block = times[name, "block"]
+            bars.at_most(f"{name}: block, {points} points: time of sampled", block / times["sampled", "block"], 1.3)
+            bars.at_most(f"{name}: block, {points} points: time of linear", block / times["linear", "block"], 1.0)
+            if 1024 <= points < 16384:
+                bars.at_least(f"{name}: block, {points} points: faster than dense", times["dense", "block"] / block, 1)
+    finish(chosen, bars, here, "python benchmarks/summed.py")
+
+
+if __name__ == "__main__":
+    main()
