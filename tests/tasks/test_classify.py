@@ -41,6 +41,13 @@ def test_step_and_constant():
     assert {schedule(OptimiserOptions(schedule="constant"), 100, 10)(step) for step in range(100)} == {1.0}
 
 
+def test_a_warm_up_takes_at_most_half_of_the_run():
+    factor = schedule(OptimiserOptions(schedule="cosine", warmup=10), 30, 10)
+    rates = [factor(step) for step in range(30)]
+    assert max(range(30), key=rates.__getitem__) == 15
+    assert rates[-1] < 0.01
+
+
 @pytest.mark.parametrize("kind", ["one-cycle", "cosine", "step", "constant"])
 @pytest.mark.parametrize("total", [1, 2, 5])
 @pytest.mark.parametrize("warmup", [None, 0.0, 9.0])

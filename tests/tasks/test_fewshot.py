@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,12 @@ import pytest
 import torch
 
 from sampled_transformer import create_model
+from sampled_transformer.cli import main
 from sampled_transformer.data import write_pack
 from sampled_transformer.tasks import fewshot
 from sampled_transformer.tasks.fewshot import FewShot, classifier_options, few_shot
 from sampled_transformer.tasks.options import FINE_TUNING, DataOptions, FewShotSettings, TrainerOptions
-from sampled_transformer.weights import Description, save_model
+from sampled_transformer.weights import Description, WeightsError, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "depth": 2, "embedding": 8, "groups": 8, "group_size": 8}
 
@@ -122,6 +124,7 @@ def test_options_of_the_classifier(settings):
         ({"way": 4}, "way: 4 asked for, but 3 of 3 classes"),
         ({"options": {"groups": 40}}, "data.points: expected at least 40, for 40 groups of 8, got 32"),
         ({"options": {"heads": 4}}, "options.heads: expected 4, got 2"),
+        ({"options": {"classes": 7}}, "options.classes: expected none, as the data decides it, got 7"),
         ({"init": "nowhere"}, "nowhere: neither a file nor the folder of a run"),
         ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),
     ],
@@ -138,4 +141,29 @@ def test_numbers_are_checked(settings, name, value):
         replace(settings, **{name: value})
     with pytest.raises(ValueError, match=r"trainer\.devices, trainer\.num_nodes: expected 1"):
         replace(settings, trainer=TrainerOptions("cpu", devices=2))
-    assert fewshot.load_both(settings)[2].normals is False
+    assert fewshot.load_both(settings, 1024)[2].normals is False
+
+
+def test_the_command_of_a_run_from_scratch_can_be_run(settings):
+    words = shlex.split(replace(settings, scratch=True).command())
+    assert "--scratch" in words
+    with pytest.raises(SystemExit) as stopped:
+        main([*words[1:], "--print_config"])
+    assert stopped.value.code == 0
+
+
+def test_folds_of_other_weights_are_not_mixed(settings, tmp_path):
+    few_shot(replace(settings, folds=1, epochs=1))
+    path = tmp_path / "mae.safetensors"
+    network, description = load_model(path)
+    torch.nn.init.zeros_(network.mask_token)
+    save_model(network, path, description)
+    with pytest.raises(WeightsError, match="was measured with other weights"):
+        few_shot(replace(settings, folds=2, epochs=1), resume=True)
+
+
+def test_clouds_have_the_points_of_the_weights(settings, tmp_path):
+    path = tmp_path / "mae.safetensors"
+    network, description = load_model(path)
+    save_model(network, path, replace(description, notes={"data": {"preset": "bricks", "points": 24}}))
+    assert FewShot(replace(settings, data=replace(settings.data, points=None))).view.points == 24

@@ -8,6 +8,7 @@ import torch
 
 from sampled_transformer.data.files import read_shape
 from sampled_transformer.models import create_model
+from sampled_transformer.tasks.evaluation import evaluate
 from sampled_transformer.tasks.prediction import Predictor, predict
 from sampled_transformer.weights import Description, WeightsError, load_model, save_model
 
@@ -86,6 +87,12 @@ def test_what_cannot_predict(tmp_path):
         Predictor(save(tmp_path / "w.safetensors"), samples=0)
     with pytest.raises(ValueError, match="top: expected at least 1"):
         list(predict(Predictor(save(tmp_path / "w.safetensors")), ["x"], top=0))
+    options = {"dim": 16, "heads": 2, "hidden": 16, "depth": 1, "groups": 8, "group_size": 8}
+    save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))
+    with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
+        Predictor(tmp_path / "mae.safetensors")
+    with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
+        evaluate(tmp_path / "mae.safetensors", "bricks")
 
 
 def test_a_cloud_with_fewer_points_is_filled_up_and_says_so(tmp_path):

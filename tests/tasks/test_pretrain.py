@@ -175,7 +175,8 @@ def test_weights_of_another_encoder_are_refused(settings, make_pack, tmp_path, o
     [
         ({"model": "basic"}, "model: expected 'mae'"),
         ({"attention": "dens"}, "attention: expected one of dense"),
-        ({"options": {"mask_ratio": 0.999, "groups": 64, "classes": 3}}, "options: .*unexpected keyword"),
+        ({"options": {"mask_ratio": 0.999, "groups": 64, "colours": 3}}, "options: .*unexpected keyword"),
+        ({"options": {"attention": "dense"}}, "options.attention: expected none, as --attention decides it"),
         ({"options": {"mask_ratio": 1}}, "mask_ratio: expected more than 0 and less than 1"),
         ({"options": {"groups": 33}}, "data.points: expected at least 33, for 33 groups of 32, got 32"),
         ({"options": {"groups": 4, "group_size": 40}}, "data.points: expected at least 40, for 4 groups of 40, got 32"),

@@ -111,7 +111,8 @@ def probe(
     print(f"{printable(result['data'])}: {train} shapes to fit, {test} to measure, {result['points']} points; {what}")
     overall, mean = 100 * result["test_accuracy"], 100 * result["test_mean_class_accuracy"]
     print(f"  linear probe  accuracy {overall:6.2f} %   mean over classes {mean:6.2f} %")
-    print(f"  penalty {result['penalty']:g}, chosen on {100 * result['held_out_accuracy']:.2f} % of held-out shapes")
+    held_out = f"{100 * result['held_out_accuracy']:.2f} % there"
+    print(f"  penalty {result['penalty']:g}, chosen on held-out shapes of the training split: {held_out}")
 
 
 def fewshot(
@@ -216,6 +217,6 @@ def reconstruct(
     )
     reconstruction.write_clouds(clouds, Path(out))
     rebuilt = f"{clouds.masked} of {clouds.groups} groups masked and rebuilt, Chamfer-L2 {clouds.loss:.5f}"
-    print(f"{printable(file)}: {rebuilt}")
+    print(f"{printable(file)}: {rebuilt}" + (f" ({clouds.note})" if clouds.note else ""))
     counts = (f"{name}.ply {len(getattr(clouds, name))}" for name in ("visible", "rebuilt", "original"))
     print(f"{printable(out)}: {', '.join(counts)} points")

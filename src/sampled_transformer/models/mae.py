@@ -146,7 +146,7 @@ class MaskedAutoencoder(nn.Module):
         embedding: width of the first layer of the mini-PointNet.
         norm: LayerNorm before attention and feed-forward layers, and after the last block. The paper writes none.
         activation, bias: of the blocks, "relu" and none in the paper.
-        drop_path: in the last block of the encoder; it rises linearly from 0.
+        drop_path: in the last block of the encoder and of a decoder of several; it rises linearly from 0.
         normals: must be False; commands ask every network.
         attention_options: further options of the mechanism.
     """
@@ -196,7 +196,8 @@ class MaskedAutoencoder(nn.Module):
             blocks |= attention_options or {}
         self.mask_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(dim), std=0.02))
         self.decoder_position = CentreEmbedding(dim)
-        self.decoder = Stack(decoder_depth, dim, attention=decoder_attention or attention, **blocks)
+        decoding = decoder_attention or attention
+        self.decoder = Stack(decoder_depth, dim, attention=decoding, drop_path=drop_path, **blocks)
         self.rebuild_head = nn.Linear(dim, 3 * group_size)
         number_layers(self)
 

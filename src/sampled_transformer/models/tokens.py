@@ -55,21 +55,31 @@ def _select(points: Tensor, centres: Tensor, size: int) -> Tensor | None:
     """The nearest points of each centre in no order, (batch, groups, size); None where that takes another way.
 
     numpy finds the `size`-th smallest of a thousand distances five times faster than torch does, and a group has no
-    order. Where several points are that far away there is no telling which to take.
+    order. Of several points that are just that far away, which stored clouds have, the first ones are taken.
     """
     if points.device.type != "cpu" or torch.compiler.is_compiling():
         return None
+    with torch.autocast("cpu", enabled=False):  # numpy has no bfloat16, and distances want their digits
+        return _select_exactly(points, centres, size)
+
+
+def _select_exactly(points: Tensor, centres: Tensor, size: int) -> Tensor | None:
     wide = torch.promote_types(points.dtype, torch.float32)
     points, centres = points.to(wide), centres.to(wide)
     middle = points.mean(1, keepdim=True)  # far from the origin the squares would leave no digits for the distances
     points, centres = (points - middle).float(), (centres - middle).float()
     # |p - c|^2 but for |c|^2, which changes no order
     squared = torch.baddbmm(points.square().sum(2).unsqueeze(1), centres, points.transpose(1, 2), alpha=-2)
-    border = np.partition(squared.numpy(), size - 1)[..., size - 1 : size]
-    chosen = np.flatnonzero(squared.numpy() <= border)
-    if len(chosen) != centres.shape[0] * centres.shape[1] * size:
+    rows = squared.flatten(0, 1).numpy()
+    border = np.partition(rows, size - 1)[:, size - 1 : size]
+    chosen = rows <= border
+    tied = np.flatnonzero(chosen.sum(1) > size)
+    nearer, equal = rows[tied] < border[tied], rows[tied] == border[tied]
+    chosen[tied] = nearer | (equal & (equal.cumsum(1) <= size - nearer.sum(1, keepdims=True)))
+    index = np.flatnonzero(chosen)
+    if len(index) != len(rows) * size:  # not all of them are numbers
         return None
-    return torch.from_numpy(chosen % points.shape[1]).view(*centres.shape[:2], size)
+    return torch.from_numpy(index % points.shape[1]).view(*centres.shape[:2], size)
 
 
 def masked_count(groups: int, ratio: float) -> int:

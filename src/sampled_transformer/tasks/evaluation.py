@@ -17,7 +17,7 @@ from .calibration import calibration
 from .calibration import table as calibration_table
 from .loading import VOTES, Batches, View, check_normals, derive, load_split
 from .metrics import accuracies, confused_pairs
-from .trained import cycle_probabilities, cyclic_layers, pick_device, view_of
+from .trained import check_classifier, cycle_probabilities, cyclic_layers, pick_device, view_of
 
 ONE_PASS = "one pass"
 
@@ -71,6 +71,7 @@ def test_of(
 ) -> tuple[nn.Module, View, Pack, str]:
     """A trained network, how it sees shapes, and the test split of `source` or of what it was trained on."""
     network, description = load_model(weights, device)
+    check_classifier(description, weights)
     view = view_of(description, weights)
     if source is None:
         source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
@@ -150,7 +151,9 @@ def _passes(
         passes[f"averaged over {samples} cycles"] = cycles.mean(0)
     if votes:
         voted = torch.stack([ask(train, 1, derive(vote, VOTES))[0] for vote in range(votes)])
-        passes[f"voted over {votes} augmentations"] = voted.mean(0)
+        # The mean of the logits, as in Point-MAE, but for a constant of each pass.
+        logits = voted.clamp(min=torch.finfo(voted.dtype).tiny).log()
+        passes[f"voted over {votes} augmentations"] = logits.mean(0).softmax(1)
     return passes, cycles
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import statistics
 import time
@@ -26,8 +27,8 @@ from .initial import load_initial
 from .loading import Batches, Splits, View, derive, load_split
 from .metrics import accuracies
 from .options import FewShotSettings
-from .run import RunData, build_network, check_folder, check_points, make_trainer, write_text
-from .trained import cycle_probabilities, find_weights
+from .run import RunData, build_network, check_folder, check_options, check_points, make_trainer, write_text
+from .trained import cycle_probabilities, find_weights, view_of
 
 DECODER = ("decoder_attention", "decoder_depth", "mask_ratio")  # options of an autoencoder that its encoder has not
 
@@ -47,10 +48,13 @@ class FewShot:
         self.settings = settings
         self.weights = find_weights(settings.init or "")
         where = printable(self.weights)
-        self.options = {**classifier_options(describe_model(self.weights), where), **settings.options}
+        check_options(settings.options)
+        description = describe_model(self.weights)
+        self.digest = hashlib.sha256(self.weights.read_bytes()).hexdigest()
+        self.options = {**classifier_options(description, where), **settings.options}
         if settings.attention:
             self.options["attention"] = settings.attention
-        self.train, self.test, self.view = load_both(settings)
+        self.train, self.test, self.view = load_both(settings, view_of(description, self.weights).points)
         self.network(settings.way, 0)
         self.fold(0)
         self.trainer()
@@ -81,7 +85,13 @@ class FewShot:
             self.trainer().fit(module, data)
         figures = self.evaluate(network, task.test)
         seconds = round(time.perf_counter() - begin, 3)
-        return {"fold": number, "classes": list(task.classes), **figures, "seconds": seconds}
+        return {
+            "fold": number,
+            "classes": list(task.classes),
+            **figures,
+            "seconds": seconds,
+            "weights_sha256": self.digest,
+        }
 
     def trainer(self) -> Trainer:
         """An engine that trains and leaves nothing behind: a fold is short enough to be begun again."""
@@ -109,8 +119,11 @@ def _accuracy(probabilities: torch.Tensor, labels: torch.Tensor) -> float:
     return accuracies(pairs.bincount(minlength=classes**2).view(classes, classes))["accuracy"]
 
 
-def load_both(settings: FewShotSettings) -> tuple[Pack, Pack, View]:
-    """Shots come from the training split and queries from the test split, as in Point-MAE."""
+def load_both(settings: FewShotSettings, usual: int) -> tuple[Pack, Pack, View]:
+    """Shots come from the training split and queries from the test split, as in Point-MAE.
+
+    Clouds have as many points as are asked for; if none are, the `usual` ones of the weights, where they are stored.
+    """
     options = settings.data
     name = options.preset or ("bricks" if options.source == "bricks" else "finetune-modelnet40")
     if name not in PRESETS:
@@ -119,7 +132,7 @@ def load_both(settings: FewShotSettings) -> tuple[Pack, Pack, View]:
         raise ValueError("data.normals: expected false, as tokens are made of positions alone, got true")
     train, test = (load_split(options.source, options.root, split, options.points) for split in ("train", "test"))
     stored = int(min(train.counts().min(), test.counts().min()))
-    points = options.points or min(stored, PRESETS[name][1])
+    points = options.points or min(stored, usual)
     if points > stored:
         raise DataError(f"data.points: expected at most {stored}, the points of the smallest shape, got {points}")
     return train, test, View(name, points, False)
@@ -149,6 +162,11 @@ def few_shot(
             where = f"stopped in fold {number + 1} of {settings.folds}"
             raise KeyboardInterrupt(f"{where}; the same command with --resume goes on with it") from None
         done.append(json.loads(path.read_text("utf-8")))
+        if done[-1].get("weights_sha256") != shared.digest:
+            raise WeightsError(
+                f"{printable(path)}: was measured with other weights than {printable(shared.weights)} holds now; "
+                "expected another --out"
+            )
         if report is not None:
             report(done[-1])
     result = summary(settings, done)

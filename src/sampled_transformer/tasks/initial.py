@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from ..attention import Attention
 from ..data.errors import printable
 from ..models.mae import Encoder
 from ..weights import WeightsError, load_model
@@ -60,13 +61,13 @@ def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path:
     left: tuple[str, ...] = ()
     if (description.model, model) == ("mae", "mae-classifier"):
         left = tuple(name for name in theirs if not name.startswith(ENCODER))
-        for name in {name for name in own if name.startswith(ENCODER)} ^ (theirs.keys() - set(left)):
+        for name in sorted({name for name in own if name.startswith(ENCODER)} ^ (theirs.keys() - set(left))):
             raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
         wanted = [name for name in own if name.startswith(ENCODER)]
     elif description.model != model:
         raise WeightsError(f"init: expected weights of the model {model!r}, {where} holds a {description.model!r}")
     else:
-        for name in own.keys() ^ theirs.keys():
+        for name in sorted(own.keys() ^ theirs.keys()):
             raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
         keeps_head = tuple(description.classes) == tuple(classes)
         wanted = [name for name in own if keeps_head or not name.startswith(HEAD)]
@@ -80,7 +81,7 @@ def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path:
 
 
 def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
-    """Refuse an encoder in which the same weights would mean something else; a note if its attention differs."""
+    """Refuse an encoder in which the same weights would mean something else; a note on what else differs."""
     own, theirs = getattr(network, "encoder", None), getattr(other, "encoder", None)
     if not isinstance(own, Encoder) or not isinstance(theirs, Encoder):
         return ""
@@ -89,4 +90,11 @@ def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
             raise WeightsError(
                 f"init: {where} fits another network: options.{name}: expected {value}, got {theirs.shape[name]}"
             )
-    return "" if own.attention == theirs.attention else f"trained with {theirs.attention} attention"
+    notes = [] if own.attention == theirs.attention else [f"trained with {theirs.attention} attention"]
+    scales = [{layer.scale for layer in one.modules() if isinstance(layer, Attention)} for one in (own, theirs)]
+    if scales[0] != scales[1]:
+        notes.append(f"trained with attention of scale {', '.join(f'{scale:.4g}' for scale in sorted(scales[1]))}")
+    groups = [(getattr(one, "groups", None), getattr(one, "group_size", None)) for one in (network, other)]
+    if groups[0] != groups[1]:
+        notes.append(f"trained on {groups[1][0]} groups of {groups[1][1]}")
+    return ", ".join(notes)

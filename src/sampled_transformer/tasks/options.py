@@ -150,7 +150,11 @@ class Settings:
         usual = dict(flat(asdict(type(self)(DataOptions(""), out="-"))))
         words = [f"sampled-transformer {self.verb} --data {shlex.quote(self.data.source)}"]
         for name, value in flat(asdict(self)):
-            if name not in self.unnamed and value != usual.get(name):
+            if name in self.unnamed or value == usual.get(name):
+                continue
+            if isinstance(value, bool) and "." not in name:  # a switch of the command; options within options are not
+                words.append(f"--{name}" if value else f"--no-{name}")
+            else:
                 words.append(f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}")
         return " ".join(words)
 
@@ -189,7 +193,7 @@ FINE_TUNING = OptimiserOptions(
 
 @dataclass(frozen=True)
 class FewShotSettings(Settings):
-    """All of a few-shot measurement. The keys are those of the command `fewshot`; the defaults are Point-MAE's.
+    """All of a few-shot measurement. The keys are those of the command `fewshot`; Point-MAE's are in its recipes.
 
     `options` are further ones of the classifier; those of its encoder come with the weights, `init`. Each fold has
     `way` classes, `shot` shapes of each to train on and `queries` to test on. `scratch` begins with new weights.

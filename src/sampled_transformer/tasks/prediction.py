@@ -13,7 +13,7 @@ from torch import Tensor
 from ..data.errors import DataError, printable
 from ..data.files import READERS, Shape, read_shape
 from ..weights import WeightsError, load_model
-from .trained import cycle_probabilities, pick_device, view_of
+from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Predictor:
             raise ValueError(f"samples: expected at least 1, got {samples}")
         self.device, self.samples = pick_device(device), samples
         self.network, description = load_model(weights, self.device)
+        check_classifier(description, weights)
         if not description.classes:
             raise WeightsError(f"{printable(weights)}: does not name its classes")
         self.classes = description.classes

@@ -14,7 +14,7 @@ from . import run as runs
 from .loading import Splits, View, load_shapes
 from .options import DataOptions, OptimiserOptions, PretrainSettings
 from .probe import QuickProbe
-from .run import Run, build_network, check_points
+from .run import Run, build_network, check_options, check_points
 from .task import Task
 
 
@@ -65,6 +65,7 @@ class PretrainRun(Run):
     def prepare(cls, settings: PretrainSettings) -> Run:  # type: ignore[override]
         if settings.model != "mae":
             raise ValueError(f"model: expected 'mae', as nothing else is pre-trained, got {settings.model!r}")
+        check_options(settings.options)
         splits = load_corpus(settings.data)
         options: dict[str, Any] = {"attention": settings.attention, "normals": False, **settings.options}
         torch.manual_seed(settings.seed)

@@ -31,6 +31,7 @@ class Clouds:
     loss: float
     masked: int
     groups: int
+    note: str = ""  # on how the file was read
 
 
 @torch.inference_mode()
@@ -57,6 +58,7 @@ def reconstruct(
     original = points[0]
     # Neighbouring groups share points, and a point less its centre plus its centre is no longer quite that point.
     _, squared = nearest_neighbours(_absolute(outcome.visible).cpu()[None], 1, queries=points)
+    repeated = f"{shape.distinct} points, some of them repeated: the network reads {view.points}"
     return Clouds(
         original[squared[0, :, 0] < SAME].numpy(),
         _absolute(Groups(outcome.masked.centres, outcome.rebuilt)).cpu().numpy(),
@@ -64,6 +66,7 @@ def reconstruct(
         float(outcome.loss()),
         masked,
         network.groups,
+        repeated if shape.distinct < view.points else "",
     )
 
 

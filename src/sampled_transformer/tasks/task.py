@@ -139,9 +139,9 @@ def one_cycle_momentum(options: OptimiserOptions, total: int, per_epoch: float) 
 
 
 def _rise(options: OptimiserOptions, total: int, per_epoch: float) -> float:
-    """Steps of rising rate."""
+    """Steps of rising rate; at most half of a run, however long the warm-up of its recipe."""
     usual = ONE_CYCLE_RISE * total if options.schedule == "one-cycle" else 0
-    return min(usual if options.warmup is None else options.warmup * per_epoch, total - 1)
+    return min(usual if options.warmup is None else options.warmup * per_epoch, total / 2)
 
 
 def _cosine(begin: float, end: float, share: float) -> float:

@@ -48,6 +48,15 @@ def view_of(description: Description, path: Path) -> View:
     return view
 
 
+def check_classifier(description: Description, path: Path) -> None:
+    """Refuse weights that say no class."""
+    if description.model == "mae":
+        raise WeightsError(
+            f"{printable(path)}: a 'mae' rebuilds shapes and names no class; "
+            "`train --model mae-classifier --init` makes a classifier of it"
+        )
+
+
 def pick_device(name: str | None) -> torch.device:
     """The device of this name, which must be there; a GPU if there is one, if no name is given."""
     if name is None:
