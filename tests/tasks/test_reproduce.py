@@ -76,6 +76,9 @@ def test_makes_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     there = result_file(results, "tiny", "basic-none", 0)
     there.parent.mkdir(parents=True)
     there.write_text("made before")
+    assert list(reproduce("tiny", results=results, runs=runs, rows=["basic-sampled"]))[1:] != []
+    assert {item.name for item in runs.glob("tiny/*")} == {"basic-sampled-seed0"}
+    result_file(results, "tiny", "basic-sampled", 0).unlink()
     lines = list(reproduce("tiny", results=results, runs=runs, workers=2))
     assert lines[0] == "tiny: 1 of 3 runs have their result"
     assert [line.partition(":")[0] for line in lines[1:]] == ["basic-sampled, seed 0", "basic-none, seed 1"]
@@ -121,6 +124,7 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
     [
         (["nothing"], "table: expected one of basic-bricks, basic-modelnet40, "),
         (["basic-modelnet40"], "root: expected the folder that holds the data set of basic-modelnet40"),
+        (["basic-bricks", "--rows", '["dense"]'], "rows: expected some of basic-none, basic-dense, "),
         (["basic-bricks", "--workers", "0"], "workers: expected at least 1, got 0"),
     ],
 )

@@ -20,20 +20,26 @@ def tables_list(results: str = "results") -> None:
 
 
 def tables_make(
-    table: str, root: str | None = None, results: str = "results", runs: str = "runs", workers: int = 1
+    table: str,
+    root: str | None = None,
+    rows: list[str] | None = None,
+    results: str = "results",
+    runs: str = "runs",
+    workers: int = 1,
 ) -> None:
     """Make the runs of a table that have no result yet.
 
     Args:
         table: its name, see `tables list`.
         root: the folder that holds its data set, where that is not part of the package.
+        rows: make these rows alone, such as ["basic-dense","basic-sampled"].
         results: the folder for one JSON file a run.
         runs: the folder of the runs themselves; those that were interrupted go on.
         workers: runs made side by side, which share the cores.
     """
     from sampled_transformer.tasks.reproduce import reproduce
 
-    for line in reproduce(table, root, Path(results), Path(runs), workers):
+    for line in reproduce(table, root, Path(results), Path(runs), workers, rows):
         print(line, flush=True)
 
 

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +41,16 @@ def result_file(results: Path, study: str, row: str, seed: int) -> Path:
 
 
 def reproduce(
-    name: str, root: str | None = None, results: Path = Path("results"), runs: Path = Path("runs"), workers: int = 1
+    name: str,
+    root: str | None = None,
+    results: Path = Path("results"),
+    runs: Path = Path("runs"),
+    workers: int = 1,
+    rows: Sequence[str] | None = None,
 ) -> Iterator[str]:
     """Make the runs of a study that have no result yet, `workers` side by side; says what was made as it is done.
+
+    Those of the given `rows` alone, if there are any given.
 
     A run that was interrupted goes on where it stopped, by the same command.
     """
@@ -54,8 +61,12 @@ def reproduce(
         raise ValueError(f"root: expected the folder that holds the data set of {name}")
     if workers < 1:
         raise ValueError(f"workers: expected at least 1, got {workers}")
-    missing = [run for run in study.runs() if not place.result(*run).is_file()]
-    yield f"{name}: {len(study.runs()) - len(missing)} of {len(study.runs())} runs have their result"
+    for row in rows or ():
+        if row not in study.rows:
+            raise ValueError(f"rows: expected some of {', '.join(study.rows)}, got {row!r}")
+    wanted = [run for run in study.runs() if rows is None or run[0] in rows]
+    missing = [run for run in wanted if not place.result(*run).is_file()]
+    yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result"
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     with ThreadPoolExecutor(workers) as pool:
         jobs: dict[tuple[str, int], Future[str]] = {}
