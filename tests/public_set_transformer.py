@@ -82,7 +82,7 @@ def public_mixture(dim=16, heads=4, inducing=5, inputs=2, components=3, outputs=
 
 
 def public_parse(raw, inputs):
-    """Weights, means and deviations as the public code reads them: what is left of a row is the deviation, broadcast."""
+    """Weights, means and deviations as the public code reads them: the rest of a row is the deviation, broadcast."""
     weights = torch.softmax(raw[..., 0], -1)
     means = raw[..., 1 : 1 + inputs]
     return weights, means, nn.functional.softplus(raw[..., 1 + inputs :]).expand_as(means)
