@@ -43,6 +43,8 @@ def test_unknown_keys_of_cluster_train_are_named(tmp_path):
     for text, message in (
         ("stepz: 3\n", r"bad\.yaml: expected options of cluster train \(.*\), got 'stepz'; did you mean 'steps'\?"),
         ("data:\n  point: [3, 4]\n", r"bad\.yaml: .*, got 'data\.point'; did you mean 'data\.points'\?"),
+        ("data: 3\n", r"bad\.yaml: expected names and values under data, got 3"),
+        ("data:\n", r"bad\.yaml: expected names and values under data, got None"),
     ):
         bad.write_text(text)
         for words in (["--config", str(bad)], [f"--config={bad}"]):
@@ -54,7 +56,7 @@ def test_unknown_keys_of_cluster_train_are_named(tmp_path):
 
 def test_known_keys_of_cluster_train_pass(tmp_path):
     config = tmp_path / "good.yaml"
-    for text in ("steps: 3\ndata:\n  points: [3, 4]\nresume: true\n", "", "[1, 2]\n", "data: 3\n", "a: [\n"):
+    for text in ("steps: 3\ndata:\n  points: [3, 4]\nresume: true\n", "", "[1, 2]\n", "data: x.yaml\n", "a: [\n"):
         config.write_text(text)  # what is no mapping at all is left to the parser
         words = ["cluster", "train", "--config", str(config)]
         assert expand(words) == words

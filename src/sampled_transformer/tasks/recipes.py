@@ -63,14 +63,18 @@ def check_keys(config: str, where: str) -> None:
         tree = _tree(config)
     except (OSError, ValueError, yaml.YAMLError):
         return  # refused later, by the parser
-    known = {field.name for field in fields(ClusterSettings)} | {"resume"}
-    _check_names(tree, known, "", where)
-    if isinstance(tree, dict):
-        _check_names(tree.get("data"), {field.name for field in fields(MixtureOptions)}, "data.", where)
+    if not isinstance(tree, dict):
+        return
+    _check_names(tree, {field.name for field in fields(ClusterSettings)} | {"resume"}, "", where)
+    data = tree.get("data", {})
+    if isinstance(data, dict):
+        _check_names(data, {field.name for field in fields(MixtureOptions)}, "data.", where)
+    elif not isinstance(data, str):  # text is the name of a file
+        raise ValueError(f"{where}: expected names and values under data, got {printable(str(data))}")
 
 
-def _check_names(tree: Any, known: Collection[str], above: str, where: str) -> None:
-    unknown = [str(name) for name in tree if name not in known] if isinstance(tree, dict) else []
+def _check_names(tree: dict[Any, Any], known: Collection[str], above: str, where: str) -> None:
+    unknown = [str(name) for name in tree if name not in known]
     if unknown:
         close = difflib.get_close_matches(unknown[0], known, 1)
         hint = f"; did you mean '{above}{close[0]}'?" if close else ""
