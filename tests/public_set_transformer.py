@@ -68,16 +68,24 @@ class PublicNetwork(nn.Module):
         return self.dec(self.enc(x))
 
 
-def public_mixture(dim=16, heads=4, inducing=5, inputs=2, components=3):
+def public_mixture(dim=16, heads=4, inducing=5, inputs=2, components=3, outputs=None):
+    """`outputs`: numbers a component; the public script has 2 * inputs, the network here 1 + 2 * inputs."""
     return PublicNetwork(
         [PublicISAB(inputs, dim, heads, inducing), PublicISAB(dim, dim, heads, inducing)],
         [
             PublicPMA(dim, heads, components),
             PublicSAB(dim, dim, heads),
             PublicSAB(dim, dim, heads),
-            nn.Linear(dim, 1 + 2 * inputs),
+            nn.Linear(dim, 1 + 2 * inputs if outputs is None else outputs),
         ],
     ).eval()
+
+
+def public_parse(raw, inputs):
+    """Weights, means and deviations as the public code reads them: the rest of a row is the deviation, broadcast."""
+    weights = torch.softmax(raw[..., 0], -1)
+    means = raw[..., 1 : 1 + inputs]
+    return weights, means, nn.functional.softplus(raw[..., 1 + inputs :]).expand_as(means)
 
 
 def public_classifier(dim=16, heads=4, inducing=5, classes=7):

@@ -100,6 +100,15 @@ def test_forms_of_the_covariance() -> None:
         scikit_log_likelihood(points, mixture, "tied")
 
 
+def test_a_spherical_start_has_the_mean_variance() -> None:
+    pytest.importorskip("sklearn")
+    points, mixture = sets(4, 200)
+    flat = mixture._replace(deviations=mixture.deviations * torch.tensor([0.3, 2.0]))
+    even = flat._replace(deviations=flat.deviations.square().mean(-1, keepdim=True).sqrt().expand_as(flat.deviations))
+    found = scikit_log_likelihood(points, flat, "spherical")
+    np.testing.assert_allclose(found, scikit_log_likelihood(points, even, "spherical"), rtol=1e-9)
+
+
 def test_points_are_assigned_to_their_component() -> None:
     drawn = sample_mixtures(2, 300, torch.Generator().manual_seed(0), deviation=0.01)
     found = assign(drawn.points, Mixture(drawn.weights.log(), drawn.means, drawn.deviations))

@@ -92,7 +92,7 @@ def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covarian
 
 
 def _precisions(deviations: np.ndarray, covariance: Covariance) -> np.ndarray:
+    if covariance == "spherical":  # one variance for all axes is the mean of theirs, as in scikit-learn's own steps
+        return np.asarray(1 / (deviations**2).mean(1))
     precisions = deviations**-2.0  # (K, D)
-    if covariance == "spherical":
-        return precisions.mean(1)
     return precisions if covariance == "diagonal" else precisions[:, :, None] * np.eye(deviations.shape[1])

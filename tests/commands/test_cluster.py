@@ -34,6 +34,8 @@ def test_train_evaluate_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert f"LL0 {result['figures']['LL0']:.4f}" in printed
     program("evaluate", out, "--sets", "10", "--data.points", "[30, 40]", "--covariance", "full")
     assert "LL1 -" in capsys.readouterr().out
+    program("evaluate", out, "--sets", "10", "--data.spread", "3", "--device", "cpu", "--json")
+    assert json.loads(capsys.readouterr().out)["data"] == {**result["data"], "spread": 3.0}
     points = np.random.default_rng(0).normal(size=(50, 2))
     np.savetxt(tmp_path / "points.csv", points, delimiter=",")
     files = [str(tmp_path / name) for name in ("points.csv", "found.json", "found.svg")]

@@ -26,13 +26,14 @@ INPUTS, DIM, HEADS = 3, 16, 4
 VARIANTS = {
     "induced": {"inducing": 5},
     "rows": {"inducing": 5, "reading": "rows"},
+    "shared rows": {"inducing": 5, "reading": "rows", "pairs": "shared"},
     "columns": {"inducing": 5, "reading": "columns", "kept": 2},
     "dense": {"attention": "dense"},
     "sampled": {"attention": "sampled"},
     "windows": {"attention": "sampled", "inner": "dense", "subset": 4},
     "sparse": {"attention": "sparse"},
 }
-RANDOM = ["rows", "columns", "sampled", "windows"]
+RANDOM = ["rows", "shared rows", "columns", "sampled", "windows"]
 every = pytest.mark.parametrize("variant", VARIANTS)
 
 
@@ -142,22 +143,40 @@ def test_all_columns_kept_is_dense() -> None:
     torch.testing.assert_close(average_of_dealt(queries, y, 5), average(queries, y))
 
 
-def test_rows_keep_two_points() -> None:
+@pytest.mark.parametrize("pairs", ["own", "shared"])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+def test_rows_keep_two_points(pairs: str, training: bool, padded: bool) -> None:
     queries, y = seeded(5, 2, 3, dtype=torch.float64), seeded(2, 23, 3, seed=1, dtype=torch.float64)
-    layer = ISAB(3, DIM, HEADS, inducing=5, reading="rows").train()
-    for mask in (None, torch.arange(23) < torch.tensor([[9], [23]])):
-        drawn = layer.draw(y, mask)
-        found = average_of_two(queries, y, drawn)
-        for number in range(2):
-            one, two = drawn[number % len(drawn), 0].chunk(2)
+    layer = ISAB(3, DIM, 2, inducing=5, reading="rows", pairs=pairs).train(training)
+    mask = torch.arange(23) < torch.tensor([[9], [23]]) if padded else None
+    drawn = layer.draw(y, mask)
+    found = average_of_two(queries, y, drawn)
+    for number in range(2):
+        for head in range(2):
+            one, two = drawn[number % len(drawn), head % drawn.shape[1]].chunk(2)
             assert (one != two).all()
             if mask is not None:
                 assert mask[number, one].all()
                 assert mask[number, two].all()
             for query in range(5):
                 pair = y[number, [int(one[query]), int(two[query])]]
-                for head in range(2):
-                    torch.testing.assert_close(found[number, query, head], softmax_mean(queries[query, head], pair))
+                torch.testing.assert_close(found[number, query, head], softmax_mean(queries[query, head], pair))
+
+
+def test_who_shares_the_points_of_rows() -> None:
+    """In training each set and head has its own; in evaluation each head, and every set of one size the same."""
+    x = seeded(3, 1000, INPUTS)
+    layer = ISAB(INPUTS, DIM, HEADS, inducing=5, reading="rows")
+    drawn = layer.train().draw(x, None)
+    assert drawn.shape == (3, HEADS, 10)
+    assert len({tuple(row.tolist()) for row in drawn.flatten(0, 1)}) == 3 * HEADS
+    fixed = layer.eval().draw(x, None)
+    assert fixed.shape == (1, HEADS, 10)
+    assert len({tuple(row.tolist()) for row in fixed[0]}) == HEADS
+    assert torch.equal(layer.draw(x[:1], None), fixed)
+    shared = ISAB(INPUTS, DIM, HEADS, inducing=5, reading="rows", pairs="shared")
+    assert shared.train().draw(x, None).shape == shared.eval().draw(x, None).shape == (1, 1, 10)
 
 
 def test_sampled_self_attention_reads_itself_and_its_successor() -> None:
@@ -303,6 +322,7 @@ def test_bad_arguments_are_named() -> None:
         ({"depth": 0}, "inputs, depth: expected at least 1"),
         ({"attention": "knn"}, "attention: expected one of induced, dense, sampled, sparse, got 'knn'"),
         ({"attention_options": {"reading": "half"}}, "reading: expected one of all, rows, columns"),
+        ({"attention_options": {"reading": "rows", "pairs": "none"}}, "pairs: expected own or shared, got 'none'"),
         ({"attention_options": {"inducing": 0}}, "inducing: expected at least 1"),
         ({"attention_options": {"reading": "columns", "kept": 17}}, "kept: expected 1 to 16"),
         ({"classes": 0}, "classes: expected at least 1"),

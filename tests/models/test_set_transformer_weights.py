@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from public_set_transformer import PublicNetwork, PublicPMA, PublicSAB, public_classifier, public_mixture
+from public_set_transformer import PublicNetwork, PublicPMA, PublicSAB, public_classifier, public_mixture, public_parse
 from torch import nn
 
+from sampled_transformer.models.mixture import SMALLEST_DEVIATION
 from sampled_transformer.models.set_transformer_weights import convert, load_public
 
 
@@ -29,6 +30,34 @@ def test_the_published_sizes_give_the_same_outputs() -> None:
     points = torch.randn(2, 400, 2) * 3
     network = load_public(public.state_dict())
     torch.testing.assert_close(network.raw(points, None), public(points), rtol=1e-6, atol=1e-6)
+
+
+def wrapped(state: dict, form: str) -> dict:
+    """A state_dict as files hold it."""
+    if "module" in form:
+        state = {f"module.{name}": tensor for name, tensor in state.items()}
+    return {"state_dict": state} if "wrapped" in form else state
+
+
+@pytest.mark.parametrize("form", ["plain", "wrapped", "module", "wrapped module"])
+def test_the_head_of_the_public_script_is_the_same_mixture(form: str) -> None:
+    """Its head is 4 wide for 2-D points: one deviation for both axes."""
+    torch.manual_seed(0)
+    public = public_mixture(outputs=4)
+    network = load_public(wrapped(public.state_dict(), form))
+    points = torch.randn(3, 50, 2) * 3
+    weights, means, deviations = public_parse(public(points), 2)
+    found = network(points)
+    torch.testing.assert_close(found.log_weights.exp(), weights, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found.means, means, rtol=1e-5, atol=2e-6)
+    torch.testing.assert_close(found.deviations, deviations + SMALLEST_DEVIATION, rtol=1e-5, atol=2e-6)
+
+
+def test_classifiers_are_unwrapped_too() -> None:
+    public = public_classifier()
+    network = load_public(wrapped(public.state_dict(), "wrapped module"))
+    points = torch.randn(2, 20, 3)
+    torch.testing.assert_close(network(points), public(points).squeeze(1), rtol=1e-5, atol=1e-5)
 
 
 def test_classifier_gives_the_same_outputs() -> None:
@@ -62,3 +91,7 @@ def test_other_state_dicts_are_refused() -> None:
         convert({**state, "enc.0.mab0.ln0.weight": torch.ones(16)})
     with pytest.raises(ValueError, match="state: expected weights that fit one network"):
         load_public({**state, "dec.3.bias": torch.zeros(2)})
+    with pytest.raises(ValueError, match="state: expected tensors by name, or these under 'state_dict'"):
+        load_public({"state_dict": [1, 2]})
+    with pytest.raises(ValueError, match="state: expected weights that fit one network"):
+        load_public(public_mixture(inputs=4, outputs=8).state_dict())  # three deviations for four axes

@@ -36,6 +36,12 @@ def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return all(torch.equal(one[name], two[name]) for name in one)
 
 
+def figures_of_training(folder: str | Path) -> list[list[str]]:
+    """The table of figures without the seconds."""
+    with open(Path(folder, "metrics.csv"), newline="") as file:
+        return [row[:-1] for row in csv.reader(file)]
+
+
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     usual = ClusterRun.train_step
 
@@ -90,6 +96,15 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     result = train(settings, resume=True)
     assert same(weights(settings.out), weights(whole.out))
     assert result["figures"] == expected["figures"]
+    assert figures_of_training(settings.out) == figures_of_training(whole.out)
+
+
+@pytest.mark.parametrize("device", ["nowhere", "meta", "cuda:77"])
+def test_a_device_that_is_not_there_is_refused(settings: ClusterSettings, device: str) -> None:
+    with pytest.raises(ValueError, match=f"device: '{device}' cannot be used here"):
+        train(replace(settings, device=device))
+    assert not Path(settings.out).exists()
+    assert ClusterRun.prepare(replace(settings, device="cpu")).device.type == "cpu"
 
 
 def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSettings, tmp_path: Path) -> None:

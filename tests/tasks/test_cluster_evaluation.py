@@ -8,12 +8,12 @@ import torch
 from sampled_transformer import create_model
 from sampled_transformer.data.gaussians import Mixtures, fixed_mixtures
 from sampled_transformer.mixtures import Mixture, log_likelihood
-from sampled_transformer.tasks.cluster_evaluation import best_of, evaluate, fixed_sets, measure, truth
-from sampled_transformer.tasks.cluster_options import MixtureOptions
+from sampled_transformer.tasks.cluster_evaluation import best_of, evaluate, fixed_sets, measure, predict, truth
+from sampled_transformer.tasks.cluster_options import MixtureChanges, MixtureOptions
 from sampled_transformer.weights import Description, WeightsError, save_model
 
 OPTIONS = {"dim": 8, "heads": 2, "attention_options": {"inducing": 4, "reading": "rows"}}
-NOTES = {"data": {"points": [20, 30]}}
+NOTES = {"data": {"points": [20, 30], "spread": 2.0}}
 
 
 @pytest.fixture
@@ -39,6 +39,19 @@ class Oracle(torch.nn.Module):
 
     def forward(self, points: torch.Tensor) -> Mixture:
         return truth(next(batch for batch in self.batches if torch.equal(batch.points, points)))
+
+
+class Elsewhere(torch.nn.Module):
+    """Lies on another device than the sets are drawn on, the only other one that every machine has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1, device="meta"))
+        self.seen: list[str] = []
+
+    def forward(self, points: torch.Tensor) -> Mixture:
+        self.seen.append(points.device.type)
+        return Mixture(*(torch.ones(len(points), 4, *more, device=points.device) for more in ((), (2,), (2,))))
 
 
 def test_a_network_that_knows_the_answer_is_as_good_as_the_oracle() -> None:
@@ -75,15 +88,29 @@ def test_evaluation_is_repeatable_and_as_trained(weights: Path) -> None:
     result = evaluate(weights, sets=20)
     assert result["data"]["points"] == [20, 30]
     assert result == evaluate(weights, sets=20)
-    other = evaluate(weights, MixtureOptions((50, 60)), sets=20)
+    other = evaluate(weights, MixtureChanges((50, 60)), sets=20)
     assert other["figures"]["oracle_LL0"] != result["figures"]["oracle_LL0"]
+    assert other["data"] == {**result["data"], "points": [50, 60]}
+    assert other["data"]["spread"] == 2.0  # what is not given stays as in training
+
+
+def test_the_network_runs_where_it_lies(weights: Path) -> None:
+    pytest.importorskip("sklearn")
+    assert evaluate(weights, sets=10, device="cpu") == evaluate(weights, sets=10)
+    elsewhere = Elsewhere()
+    with pytest.raises(NotImplementedError, match="meta"):  # numbers cannot come back from there
+        predict(elsewhere, fixed_sets(MixtureOptions((20, 30)), 10))
+    assert elsewhere.seen == ["meta"]
+    for device in ("nowhere", "meta", "cuda:77"):
+        with pytest.raises(ValueError, match=f"device: '{device}' cannot be used here"):
+            evaluate(weights, sets=10, device=device)
 
 
 def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"data\.dimension: expected 2, that of the network, got 3"):
-        evaluate(weights, MixtureOptions(dimension=3))
+        evaluate(weights, MixtureChanges(dimension=3))
     with pytest.raises(ValueError, match=r"data\.components: expected 4, that of the network, got 5"):
-        evaluate(weights, MixtureOptions(components=5))
+        evaluate(weights, MixtureChanges(components=5))
     with pytest.raises(ValueError, match="sets: expected at least 1"):
         evaluate(weights, sets=0)
     path = tmp_path / "other.safetensors"

@@ -11,7 +11,16 @@ import torch
 
 from sampled_transformer import create_model
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.tasks.cluster_fit import check_ending, fit, read_points, write_clusters
+from sampled_transformer.mixtures import Mixture, log_likelihood
+from sampled_transformer.tasks.cluster_evaluation import best_of, load_mixture_network
+from sampled_transformer.tasks.cluster_fit import (
+    Clusters,
+    central_points,
+    check_ending,
+    fit,
+    read_points,
+    write_clusters,
+)
 from sampled_transformer.weights import Description, save_model
 
 CENTRES = np.array([[0.0, 0.0], [900.0, 0.0], [0.0, 900.0], [900.0, 900.0]])
@@ -67,6 +76,61 @@ def test_units_do_not_matter(weights: Path, corners: np.ndarray, tmp_path: Path)
     assert two.log_likelihood == pytest.approx(one.log_likelihood + 2 * np.log(1000), rel=1e-4)
 
 
+def single_scale(points: np.ndarray, weights: Path) -> float:
+    """The likelihood of the answer for points whose largest extent fills that of the training sets, and no other."""
+    network, _, trained_on = load_mixture_network(weights)
+    low, high = points.min(0), points.max(0)
+    scale = (high - low).max() / 2 / (trained_on.spread + trained_on.deviation)
+    scaled = torch.from_numpy((points - (low + high) / 2) / scale)[None]
+    found = best_of(network, scaled.float())
+    return log_likelihood(scaled, found.double()).item() - 2 * float(np.log(scale))
+
+
+def likelihood(points: np.ndarray, found: Clusters) -> float:
+    parts = (np.log(found.weights), found.means, found.deviations)
+    mixture = Mixture(*(torch.from_numpy(part)[None] for part in parts))
+    return log_likelihood(torch.from_numpy(points)[None], mixture).item()
+
+
+def test_several_scales_are_never_less_likely_than_one(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    gained = []
+    for number in range(6):
+        means = generator.uniform(-3, 3, size=(4, 2)) * (number + 1)
+        points = (means[:, None] + generator.normal(0, 0.3, size=(4, 30, 2))).reshape(-1, 2)
+        path = write(tmp_path / f"{number}.csv", points)
+        found = fit(path, weights)
+        assert found.log_likelihood == fit(path, weights).log_likelihood
+        assert found.log_likelihood == pytest.approx(likelihood(points, found))
+        gained.append(found.log_likelihood - single_scale(points, weights))
+    assert min(gained) > -1e-5
+    assert max(gained) > 0.1
+
+
+@pytest.mark.parametrize("far", [1e5, -1e9])
+def test_one_stray_point_changes_little(weights: Path, corners: np.ndarray, tmp_path: Path, far: float) -> None:
+    usual = likelihood(corners, fit(write(tmp_path / "usual.csv", corners), weights))
+    strayed = np.concatenate([corners, [[far, 0.0]]])
+    found = fit(write(tmp_path / "strayed.csv", strayed), weights)
+    assert len(found.assignments) == 161
+    assert likelihood(corners, found) > usual - 0.2
+    assert single_scale(strayed, weights) < usual - 2  # what it was
+
+
+def test_central_points(corners: np.ndarray) -> None:
+    assert np.array_equal(central_points(corners), corners)
+    strayed = np.concatenate([[[1e5, 0.0]], corners, [[0.0, -1e5]]])
+    assert np.array_equal(central_points(strayed), corners)
+    cross = np.array([[0.0, 1], [0, -1], [1, 0], [-1, 0]])  # without the outermost of each axis one place is left
+    assert np.array_equal(central_points(cross), cross)
+    assert np.array_equal(central_points(cross[:2]), cross[:2])
+
+
+def test_most_points_the_same(weights: Path, tmp_path: Path) -> None:
+    points = np.concatenate([np.full((200, 2), 7.0), np.random.default_rng(0).normal(size=(4, 2))])
+    assert np.isfinite(fit(write(tmp_path / "same.csv", points), weights, refine=2).log_likelihood)
+
+
 @pytest.mark.parametrize(("head", "separator"), [("", ","), ("x,y\n", ","), ("# two\n\n", " "), ("", ";"), ("", ", ")])
 def test_tables_of_text(tmp_path: Path, corners: np.ndarray, head: str, separator: str) -> None:
     assert np.array_equal(read_points(write(tmp_path / "a.csv", corners, head, separator), 2), corners)
@@ -97,6 +161,9 @@ def test_other_files(tmp_path: Path, corners: np.ndarray) -> None:
         ("1\n" * 9, "expected 2 numbers a point"),
         ("1,2\n3\n", "line 2: 1 numbers where the first line has 2"),
         ("1,2\n3,4\n5,six\n", "line 3: 'six' is not a number"),
+        ("1,2\n1,,2\n", "line 2: expected a number in every field, got none in field 2"),
+        ("1,2\n3;4;\n", "line 2: expected a number in every field, got none in field 3"),
+        (",x,y\n0,1,2\n,3,4\n", "line 3: expected a number in every field, got none in field 1"),
         ("x,y\n", "no line of numbers"),
         ("", "empty file"),
     ],

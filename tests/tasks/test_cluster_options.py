@@ -5,7 +5,7 @@ import shlex
 import pytest
 import yaml
 
-from sampled_transformer.tasks.cluster_options import ClusterSettings, MixtureOptions, changed
+from sampled_transformer.tasks.cluster_options import ClusterSettings, MixtureChanges, MixtureOptions, changed
 
 
 def test_the_defaults_are_those_of_the_papers() -> None:
@@ -37,7 +37,7 @@ def test_the_command_names_what_is_not_usual() -> None:
 
 def test_changes() -> None:
     one = ClusterSettings("a", options={"dim": 8})
-    assert changed(one, ClusterSettings("b", options={"dim": 8}, recipe="x")) == []
+    assert changed(one, ClusterSettings("b", options={"dim": 8}, recipe="x", device="cpu")) == []
     assert changed(one, ClusterSettings("a")) == ["options.dim"]
     assert changed(one, ClusterSettings("a", options={"dim": 8}, steps=3)) == ["steps"]
 
@@ -57,6 +57,14 @@ def test_changes() -> None:
 def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ClusterSettings(**{"out": "-", **options})
+
+
+def test_only_what_is_given_changes() -> None:
+    trained_on = MixtureOptions((20, 30), spread=2.0, deviation=0.1)
+    assert MixtureChanges().of(trained_on) == trained_on
+    assert MixtureChanges(deviation=0.3).of(trained_on) == MixtureOptions((20, 30), spread=2.0, deviation=0.3)
+    with pytest.raises(ValueError, match=r"data\.spread: expected a positive number, got 0\.0"):
+        MixtureChanges(spread=0.0).of(trained_on)
 
 
 def test_bad_sets_are_named() -> None:

@@ -38,6 +38,35 @@ def test_unknown_recipe():
         expand(["train", "--recipe", "basic-sample"])
 
 
+def test_unknown_keys_of_cluster_train_are_named(tmp_path):
+    bad = tmp_path / "bad.yaml"
+    for text, message in (
+        ("stepz: 3\n", r"bad\.yaml: expected options of cluster train \(.*\), got 'stepz'; did you mean 'steps'\?"),
+        ("data:\n  point: [3, 4]\n", r"bad\.yaml: .*, got 'data\.point'; did you mean 'data\.points'\?"),
+        ("data: 3\n", r"bad\.yaml: expected names and values under data, got 3"),
+        ("data:\n", r"bad\.yaml: expected names and values under data, got None"),
+    ):
+        bad.write_text(text)
+        for words in (["--config", str(bad)], [f"--config={bad}"]):
+            with pytest.raises(ValueError, match=message):
+                expand(["cluster", "train", *words])
+    with pytest.raises(ValueError, match=r"^recipe basic-dense: expected options of cluster train .*, got 'attention'"):
+        expand(["cluster", "train", "--recipe", "basic-dense"])
+
+
+def test_known_keys_of_cluster_train_pass(tmp_path):
+    config = tmp_path / "good.yaml"
+    for text in ("steps: 3\ndata:\n  points: [3, 4]\nresume: true\n", "", "[1, 2]\n", "data: x.yaml\n", "a: [\n"):
+        config.write_text(text)  # what is no mapping at all is left to the parser
+        words = ["cluster", "train", "--config", str(config)]
+        assert expand(words) == words
+    for name in list_recipes():
+        if name.startswith("cluster-"):
+            expand(["cluster", "train", "--recipe", name])
+    missing = ["cluster", "train", "--config", str(tmp_path / "none.yaml")]
+    assert expand(missing) == missing
+
+
 def test_options_within_an_option_are_gathered(tmp_path):
     given = ["--options.a.b", "4", "--options.dim", "8", "--options.a.c=text", "--options.a.d.e", "1e-3"]
     expected = ["--options.dim", "8", "--options.a", '{"b": 4, "c": "text", "d": {"e": 0.001}}']

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sampled_transformer.tasks.cluster_options import ClusterSettings, MixtureOptions
+from sampled_transformer.tasks.cluster_options import ClusterSettings, MixtureChanges, MixtureOptions
 
 
 def cluster_train(
@@ -21,6 +21,7 @@ def cluster_train(
     every: int = 1000,
     sets: int = 1000,
     recipe: str | None = None,
+    device: str | None = None,
     resume: bool = False,
 ) -> None:
     """Train a network to read a set of points and give the mixture of Gaussians it came from.
@@ -39,12 +40,13 @@ def cluster_train(
         every: steps between two checkpoints, each with a line of figures.
         sets: fixed sets that the result is measured on.
         recipe: name of a recipe, whose options the line overrides, such as cluster-columns.
+        device: where it runs; a GPU if there is one, if not given.
         resume: go on with the run in --out, whose options then need not be given again.
     """
     from sampled_transformer.tasks.cluster import train
 
     settings = ClusterSettings(
-        out, model, options or {}, data, steps, batch, rate, schedule, decay_at, seed, every, sets, recipe
+        out, model, options or {}, data, steps, batch, rate, schedule, decay_at, seed, every, sets, recipe, device
     )
     result = train(settings, resume)
     print(_figures(result["figures"]))
@@ -53,7 +55,7 @@ def cluster_train(
 
 def cluster_evaluate(
     weights: str,
-    data: MixtureOptions | None = None,
+    data: MixtureChanges = MixtureChanges(),  # noqa: B008
     sets: int = 1000,
     samples: int = 1,
     covariance: Literal["diagonal", "spherical", "full"] = "diagonal",
@@ -64,7 +66,7 @@ def cluster_evaluate(
 
     Args:
         weights: the folder of a run of `cluster train`, or its file of weights.
-        data: the sets that are drawn; as in training if not given.
+        data: what is different in the sets that are drawn; the rest is as in training.
         sets: how many; the first of them are the same in every process.
         samples: passes of a sampled network, of which the one its own set likes best is taken.
         covariance: form of the covariances in the EM step.
@@ -92,10 +94,14 @@ def cluster_fit(
 ) -> None:
     """Find the clusters of your own points.
 
+    The network looks at them at several scales, and the likeliest answer is taken. A few points that lie far outside
+    the others get a cluster, but have no say in the choice.
+
     Args:
         file: a table of points (.csv, .txt, .npy), or any file of points that `data pack` reads for a 3-D network.
         weights: the folder of a run of `cluster train`, or its file of weights; required.
-        out: a file to write, .json for all that was found, .csv for the points with their clusters.
+        out: a file to write, .json for all that was found, .csv for the points with their clusters, where a cluster
+            without points has no line; the screen shows it.
         picture: a file to draw the first two coordinates and the clusters to, .svg.
         refine: EM steps after the network's answer.
         samples: passes of a sampled network, of which the likeliest is taken.

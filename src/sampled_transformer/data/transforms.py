@@ -68,10 +68,13 @@ class UnitSphere(Transform):
 
 @dataclass(frozen=True)
 class Standardise(Transform):
-    """Move the mean to the origin and divide by the standard deviation of all coordinates, which keeps proportions."""
+    """Subtract one mean over all points and axes and divide by the standard deviation of the same numbers.
+
+    As Lee et al. do: proportions are kept, and so is the direction in which a shape lies off the diagonal.
+    """
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
-        centred = points - points.mean(1, keepdim=True)
+        centred = points - points.mean((1, 2), keepdim=True)
         deviation = centred.square().mean((1, 2), keepdim=True).sqrt()
         return centred / torch.where(deviation > 0, deviation, 1), normals
 

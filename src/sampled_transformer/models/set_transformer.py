@@ -27,6 +27,7 @@ from ..geometry.sets import buckets, check_points, pad_sets
 from ..linear import Linear
 
 READINGS = ("all", "rows", "columns")
+PAIRS = ("own", "shared")
 SELF_ATTENTION = ("dense", "sampled", "sparse")
 
 
@@ -117,6 +118,9 @@ class ISAB(nn.Module):
             point is read by `kept` inducing points, so that every point is read at a cost of n * kept. The points
             must then come in random order, see `SetEncoder`.
         kept: entries that "columns" keeps of each column.
+        pairs: who shares the random points of "rows". "own": in training every inducing point draws its two for each
+            set and each head, as the attention matrix of Lee et al.'s code has a row for each of them; in evaluation
+            for each head. "shared": heads, and the sets of a plain batch, read the same two.
         seed, generator: as in `SampledAttention`.
 
     The second step stays dense: it costs O(n m), with a constant m.
@@ -131,17 +135,20 @@ class ISAB(nn.Module):
         inducing: int = 16,
         reading: str = "all",
         kept: int = 2,
+        pairs: str = "own",
         seed: int = 0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        if pairs not in PAIRS:
+            raise ValueError(f"pairs: expected own or shared, got {pairs!r}")
         if reading not in READINGS:
             raise ValueError(f"reading: expected one of {', '.join(READINGS)}, got {reading!r}")
         if inducing < 1:
             raise ValueError(f"inducing: expected at least 1 point, got {inducing}")
         if reading == "columns" and not 1 <= kept <= inducing:
             raise ValueError(f"kept: expected 1 to {inducing}, the number of inducing points, got {kept}")
-        self.reading, self.kept = reading, kept
+        self.reading, self.kept, self.pairs = reading, kept, pairs
         self.seed, self.layer, self.generator = seed, 0, generator
         self.inducing = learnable_points(inducing, dim)
         self.mab0 = MAB(dim, heads, key_dim=inputs)
@@ -162,20 +169,22 @@ class ISAB(nn.Module):
         return partial(average, allowed=dealt_mask(mask, count, self.kept))
 
     def draw(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Two different real points for each inducing point, as `InducedAttention.draw`."""
-        count = self.inducing.shape[0]
+        """Two different real points for each inducing point, (batch or 1, heads or 1, 2 m); one twice if alone."""
+        count, own = self.inducing.shape[0], self.pairs == "own"
+        heads = self.mab0.heads if own else 1
         if self.training:
-            chance = random_integers(1 << 32, (1 if mask is None else len(x), 1, 2 * count), self.generator, x.device)
+            sets = len(x) if own or mask is not None else 1
+            chance = random_integers(1 << 32, (sets, heads, 2 * count), self.generator, x.device)
         else:
-            chance = seeded_keys((self.seed, self.layer), 1, torch.arange(2 * count, device=x.device))[None]
+            chance = seeded_keys((self.seed, self.layer), heads, torch.arange(2 * count, device=x.device))[None]
         if mask is None:
             return _two_different(chance, torch.full((), x.shape[1], device=x.device))
         rank = _two_different(chance, mask.sum(1)[:, None, None].clamp(min=1))
-        return real_first(mask)[:, None].gather(2, rank)
+        return real_first(mask)[:, None].expand(-1, heads, -1).gather(2, rank)
 
     def extra_repr(self) -> str:
-        kept = f", kept={self.kept}" if self.reading == "columns" else ""
-        return f"inducing={self.inducing.shape[0]}, reading={self.reading}{kept}, layer={self.layer}"
+        more = {"rows": f", pairs={self.pairs}", "columns": f", kept={self.kept}"}.get(self.reading, "")
+        return f"inducing={self.inducing.shape[0]}, reading={self.reading}{more}, layer={self.layer}"
 
 
 class PMA(nn.Module):
@@ -207,8 +216,12 @@ def average(queries: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor
 
 
 def average_of_two(queries: Tensor, y: Tensor, drawn: Tensor) -> Tensor:
-    """As `average`, where each query reads two points only: drawn (batch or 1, 1, 2 m), the first ones first."""
-    one, two = take(y[:, :, None], drawn).chunk(2, 1)  # (batch, m, 1, dim)
+    """As `average`, where each query reads two points only.
+
+    drawn (batch or 1, heads or 1, 2 m), the first ones first. The heads share y, and no more of it is read than drawn.
+    """
+    rows = take(y[:, :, None], drawn.transpose(1, 2).flatten(1)[:, None])  # (batch, 2 m * (heads or 1), 1, dim)
+    one, two = rows.unflatten(1, (drawn.shape[2], drawn.shape[1])).squeeze(3).chunk(2, 1)  # (batch, m, heads or 1, dim)
     return two_keys(queries, one, one, two, two, 1.0)
 
 

@@ -12,14 +12,21 @@ Its modules are called `enc.0.I`, `enc.0.mab0.fc_q.weight`, ..., `dec.0.S`, `dec
 | `dec.j.mab.*` (SAB)                                | `decoder.0.attention.*`, `decoder.1.attention.*`, ...    |
 | `dec.l.weight`, `dec.l.bias` (the last layer)      | `head.weight`, `head.bias`                               |
 
-The clustering network has the PMA first in `dec`, the classifier a Dropout before it.
+The clustering network has the PMA first in `dec`, the classifier a Dropout before it. A file that holds the tensors
+under `state_dict`, or with names that begin with `module.`, is read as well.
+
+The public clustering network says 2 D numbers a component: a logit, D means, and for the D = 2 of its experiment ONE
+deviation, which its `parse` broadcasts over the axes. Here every axis has its own: the last row of such a head is
+repeated, which is the same mixture.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from . import create_model
@@ -27,12 +34,13 @@ from . import create_model
 LAYERS = {"fc_q": "query", "fc_k": "key", "fc_v": "value", "fc_o": "output"}
 
 
-def load_public(state: Mapping[str, Tensor], heads: int = 4) -> nn.Module:
+def load_public(state: Mapping[str, Any], heads: int = 4) -> nn.Module:
     """The network whose public state_dict this is, in evaluation mode; the number of heads is not in it.
 
     A "set-transformer-mixture" where `dec` begins with the PMA, else a "set-transformer". Read the file with
-    `torch.load(path, weights_only=True)`.
+    `torch.load(path, map_location="cpu", weights_only=True)` and give what it holds.
     """
+    state = unwrap(state)
     tensors = convert(state)
     blocks = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.blocks."))
     induced = "encoder.blocks.0.inducing" in tensors
@@ -47,7 +55,12 @@ def load_public(state: Mapping[str, Tensor], heads: int = 4) -> nn.Module:
     head = tensors["head.weight"]
     if "dec.0.S" in state:
         decoder = [int(name.split(".")[1]) for name in tensors if name.startswith("decoder.")]
-        options |= {"inputs": first.shape[1], "decoder_depth": 1 + max(decoder, default=-1)}
+        inputs = first.shape[1]
+        options |= {"inputs": inputs, "decoder_depth": 1 + max(decoder, default=-1)}
+        if len(head) == inputs + 2:  # one deviation for all axes
+            for name in ("head.weight", "head.bias"):
+                row = tensors[name][-1:]
+                tensors[name] = torch.cat([tensors[name], *[row] * (inputs - 1)])
         network = create_model("set-transformer-mixture", components=len(tensors["encoder.pool.seeds"]), **options)
     else:
         network = create_model("set-transformer", classes=len(head), normals=first.shape[1] == 6, **options)
@@ -59,8 +72,17 @@ def load_public(state: Mapping[str, Tensor], heads: int = 4) -> nn.Module:
     return network.eval()
 
 
-def convert(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def unwrap(state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The tensors of a file by their public names, without what torch.save and DataParallel were given around them."""
+    inner = state.get("state_dict", state)
+    if not isinstance(inner, Mapping) or not all(isinstance(tensor, Tensor) for tensor in inner.values()):
+        raise ValueError("state: expected tensors by name, or these under 'state_dict'")
+    return {str(name).removeprefix("module."): tensor for name, tensor in inner.items()}
+
+
+def convert(state: Mapping[str, Any]) -> dict[str, Tensor]:
     """The tensors of a public state_dict under their names here."""
+    state = unwrap(state)
     pools = [match[1] for name in state if (match := re.fullmatch(r"dec\.(\d+)\.S", name))]
     places = sorted({int(match[1]) for name in state if (match := re.match(r"dec\.(\d+)\.mab\.", name))})
     if len(pools) != 1 or not any(name.startswith("enc.") for name in state):

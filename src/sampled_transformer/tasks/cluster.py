@@ -36,6 +36,7 @@ from .cluster_evaluation import draw, fixed_sets, mean_likelihood, measure, pred
 from .cluster_options import ClusterSettings, changed
 from .folders import check_unchanged, config_to_resume
 from .loading import CYCLES, ORDER, derive
+from .trained import pick_device
 
 Row = dict[str, float]
 WATCHED_SETS, WATCHED_SEED = 100, FIXED_SEED + 1  # looked at during training; the reported ones are others
@@ -51,9 +52,11 @@ class ClusterRun:
     step: int = 0
     seconds: float = 0.0
     rows: list[Row] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)  # the likelihood of every step since the last row
 
     @classmethod
     def prepare(cls, settings: ClusterSettings) -> ClusterRun:
+        device = pick_device(settings.device)
         torch.manual_seed(settings.seed)
         try:
             network = create_model(settings.model, **settings.network_options())
@@ -61,7 +64,12 @@ class ClusterRun:
             raise ValueError(f"options: {error}") from None
         if not isinstance(network, MixtureNetwork):
             raise ValueError(f"model: expected a network that gives mixtures, got {settings.model!r}")
+        network = network.to(device)
         return cls(settings, network, torch.optim.Adam(network.parameters(), settings.rate, fused=True))
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
 
     @property
     def folder(self) -> Path:
@@ -81,7 +89,7 @@ class ClusterRun:
             self.settings.data,
             self.settings.batch,
             torch.Generator().manual_seed(derive(seed, ORDER, self.step)),
-        ).points
+        ).points.to(self.device)
         torch.manual_seed(derive(seed, CYCLES, self.step))
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate()
@@ -99,6 +107,7 @@ class ClusterRun:
             "step": self.step,
             "seconds": self.seconds,
             "rows": self.rows,
+            "values": self.values,
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
@@ -129,6 +138,7 @@ class ClusterRun:
             self.network.load_state_dict(state["network"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.step, self.seconds, self.rows = state["step"], state["seconds"], list(state["rows"])
+            self.values = list(state.get("values", ()))  # checkpoints of before have none
         except Exception as error:  # a damaged file can make the reader raise anything
             raise ValueError(
                 f"{printable(path)}: not a whole checkpoint of this run ({type(error).__name__})"
@@ -174,7 +184,7 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
 def _loop(run: ClusterRun, bar: tqdm, asked: threading.Event) -> None:
     """Steps until the run is done or someone asks to stop; a row of figures and a checkpoint `every` so many."""
     watched = fixed_sets(run.settings.data, WATCHED_SETS, WATCHED_SEED)
-    values: list[float] = []
+    values = run.values
     begin = time.perf_counter()
     run.network.train()
     while run.step < run.settings.steps and not asked.is_set():

@@ -15,7 +15,7 @@ from ..data.gaussians import FIXED_SEED, Mixtures, sample_mixtures
 from ..mixtures import Covariance, Mixture, log_likelihood, scikit_log_likelihood
 from ..models.mixture import MixtureNetwork
 from ..weights import Description, WeightsError, load_model
-from .cluster_options import MixtureOptions
+from .cluster_options import MixtureChanges, MixtureOptions
 from .trained import pick_device
 
 
@@ -46,7 +46,9 @@ def predict(network: nn.Module, batches: Sequence[Mixtures], samples: int = 1) -
 
     That choice needs no truth: the likelihood of a set under a mixture is known to whoever has the set.
     """
-    return [best_of(network, batch.points, samples) for batch in batches]
+    place = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
+    found = (best_of(network, batch.points.to(place), samples) for batch in batches)
+    return [Mixture(*(part.cpu() for part in mixture)) for mixture in found]
 
 
 @torch.inference_mode()
@@ -100,16 +102,16 @@ def measure(
 
 def evaluate(
     weights: Path,
-    options: MixtureOptions | None = None,
+    changes: MixtureChanges | None = None,
     *,
     sets: int = 1000,
     samples: int = 1,
     covariance: Covariance = "diagonal",
     device: str | None = None,
 ) -> dict[str, Any]:
-    """Measure a file of weights on sets as it was trained on, or on others of the same dimension."""
+    """Measure a file of weights on sets as it was trained on, but for the changes."""
     network, description, trained_on = load_mixture_network(weights, device)
-    options = options or trained_on
+    options = trained_on if changes is None else changes.of(trained_on)
     for name, own in (("dimension", network.inputs), ("components", network.components)):
         if getattr(options, name) != own:
             raise ValueError(f"data.{name}: expected {own}, that of the network, got {getattr(options, name)}")
@@ -120,7 +122,7 @@ def evaluate(
         "sets": sets,
         "samples": samples,
         "covariance": covariance,
-        "figures": measure(network.cpu(), options, sets, samples, covariance),
+        "figures": measure(network, options, sets, samples, covariance),
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,16 @@ from ..data.files import READERS, check_size, read_shape
 from ..data.meshes import Mesh
 from ..data.npz import read_array
 from ..mixtures import Mixture, assign, em_step, log_likelihood
+from ..models.mixture import MixtureNetwork
 from .cluster_evaluation import best_of, load_mixture_network
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
 MESH_POINTS = 2048  # drawn from the surface of a mesh
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 MOST_DRAWN = 5000  # points in a picture; more of them only make it slow
+SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)  # of the largest extent of a training set, that a file's points are brought to
+SMALLEST_BOX = 1e-6  # of the network's unit for all points: below it the numbers are rounding
+MOST_AT_ONCE = 1_000_000  # points that the network reads in one batch, unless a single set has more
 
 
 @dataclass(frozen=True)
@@ -70,25 +76,87 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
     network, _, trained_on = load_mixture_network(weights, device)
     points = read_points(path, network.inputs)
     check_clusters(points, network.components, printable(path))
-    # The network knows mixtures of one extent: the file's points are brought to it, and what is found is brought back.
-    low, high = points.min(0), points.max(0)
-    centre, scale = (low + high) / 2, (high - low).max() / 2 / (trained_on.spread + trained_on.deviation)
-    scaled = torch.from_numpy((points - centre) / scale)[None]  # float64: map coordinates do not survive float32
-    place = next(network.parameters()).device
-    found = best_of(network, scaled.float().to(place), samples)
-    mixture = Mixture(*(part.cpu().double() for part in found))
+    central = central_points(points)
+    frame, mixture = likeliest(network, points, central, trained_on.spread + trained_on.deviation, samples)
+    scaled = torch.from_numpy(frame.into(points))[None]  # float64: map coordinates do not survive float32
     for _ in range(refine):
         mixture = em_step(scaled, mixture)
-    likelihood = log_likelihood(scaled, mixture).item() - points.shape[1] * float(np.log(scale))
     return Clusters(
         str(path),
         points,
         mixture.log_weights[0].exp().numpy(),
-        mixture.means[0].numpy() * scale + centre,
-        mixture.deviations[0].numpy() * scale,
+        mixture.means[0].numpy() * frame.scale + frame.centre,
+        mixture.deviations[0].numpy() * frame.scale,
         assign(scaled, mixture)[0].numpy(),
-        likelihood,
+        frame.log_likelihood(scaled, mixture).item(),
     )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the network looks at a file's points: its origin and its unit, in the units of the file."""
+
+    centre: np.ndarray  # (D,)
+    scale: float
+
+    def into(self, points: np.ndarray) -> np.ndarray:
+        return (points - self.centre) / self.scale
+
+    def log_likelihood(self, scaled: torch.Tensor, mixture: Mixture) -> torch.Tensor:
+        """Per point, in the units of the file, so that the answers in different frames can be compared."""
+        return log_likelihood(scaled, mixture) - scaled.shape[-1] * float(np.log(self.scale))
+
+
+def likeliest(
+    network: MixtureNetwork, points: np.ndarray, central: np.ndarray, extent: float, samples: int = 1
+) -> tuple[Frame, Mixture]:
+    """The likeliest of the network's answers in several frames, and its frame.
+
+    The network knows Gaussians of one deviation, and its sets fill up to +-extent, mostly less. How far a file's
+    points would reach is not known before they are clustered, so they are shown to it at several scales: all of them,
+    and the central ones, which say where they lie when a few stray. Only the central ones decide: the answer for which
+    one stray point is least unlikely is a single heap of all the others.
+    """
+    place = next(network.parameters()).device
+    best: tuple[float, Frame, Mixture] | None = None
+    inner = _trimmed(central)
+    for seen, low, high in ((points, points.min(0), points.max(0)), (central, *inner)):
+        half = float((high - low).max()) / 2
+        if best is not None and half < SMALLEST_BOX * best[1].scale:
+            continue  # most points are the same one
+        frames = [Frame((low + high) / 2, half / extent / share) for share in SHARES]
+        for some in _batches(frames, len(seen)):
+            shown = torch.from_numpy(np.stack([frame.into(seen) for frame in some])).float().to(place)
+            found = Mixture(*(part.cpu().double() for part in best_of(network, shown, samples)))
+            for number, frame in enumerate(some):
+                mixture = found.select(slice(number, number + 1))
+                value = frame.log_likelihood(torch.from_numpy(frame.into(central))[None], mixture).item()
+                if best is None or value > best[0]:
+                    best = value, frame, mixture
+    assert best is not None  # the first frame is never left out
+    return best[1:]
+
+
+def central_points(points: np.ndarray) -> np.ndarray:
+    """All points but those far outside the cube that the middle 98 % fill: farther from its centre than its side."""
+    low, high = _trimmed(points)
+    side = (high - low).max()
+    near = (abs(points - (low + high) / 2) <= side).all(1)
+    return points[near] if side > 0 and 2 * near.sum() > len(points) else points
+
+
+def _trimmed(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 1 % and 99 % quantiles of every coordinate; at least one point is left out at either end."""
+    ordered = np.sort(points, 0)
+    left_out = max(1, len(points) // 100) if len(points) > 2 else 0
+    return ordered[left_out], ordered[-1 - left_out]
+
+
+def _batches(frames: list[Frame], n: int) -> Iterator[list[Frame]]:
+    """As many frames at once as memory bears."""
+    count = max(1, MOST_AT_ONCE // n)
+    for start in range(0, len(frames), count):
+        yield frames[start : start + count]
 
 
 def read_points(path: str | Path, dimension: int) -> np.ndarray:
@@ -138,7 +206,7 @@ def read_table(path: Path) -> np.ndarray:
     """Numbers between commas, semicolons or spaces, one point a line, after at most one line of names."""
     lines = path.read_bytes().decode("utf-8-sig", "replace").splitlines()
     rows = [
-        (number, line.replace(";", " ").replace(",", " ").split())
+        (number, [word for field in re.split("[,;]", line) for word in field.split() or [""]])
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.strip().startswith(("#", "//"))
     ]
@@ -148,6 +216,8 @@ def read_table(path: Path) -> np.ndarray:
         raise DataError("no line of numbers")
     width = len(rows[0][1])
     for number, words in rows:
+        if "" in words:
+            raise DataError(f"line {number}: expected a number in every field, got none in field {words.index('') + 1}")
         if len(words) != width:
             raise DataError(f"line {number}: {len(words)} numbers where the first line has {width}")
         bad = [word for word in words if not _is_number(word)]

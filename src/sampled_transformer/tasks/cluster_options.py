@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from .options import flat
@@ -39,6 +39,29 @@ class MixtureOptions:
 
 
 @dataclass(frozen=True)
+class MixtureChanges:
+    """What is different from the sets a network was trained on; what is not given stays.
+
+    Args:
+        points: the number of points is drawn from [low, high).
+        components: Gaussians of a mixture; only those of the network fit.
+        dimension: of the points; only that of the network fits.
+        spread: means are uniform in (-spread, spread).
+        deviation: standard deviation of all Gaussians.
+    """
+
+    points: tuple[int, int] | None = None
+    components: int | None = None
+    dimension: int | None = None
+    spread: float | None = None
+    deviation: float | None = None
+
+    def of(self, options: MixtureOptions) -> MixtureOptions:
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(options, **{name: value for name, value in given.items() if value is not None})
+
+
+@dataclass(frozen=True)
 class ClusterSettings:
     """All of a run. The keys are those of the command `cluster train`."""
 
@@ -55,6 +78,7 @@ class ClusterSettings:
     every: int = 1000
     sets: int = 1000
     recipe: str | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         if not self.out:
@@ -100,7 +124,7 @@ def changed(one: ClusterSettings, two: ClusterSettings) -> list[str]:
 
     The number of steps shapes the learning rate from the first step on, so it has to stay.
     """
-    free = ("out", "recipe")
+    free = ("out", "recipe", "device")
     flat_one, flat_two = dict(flat(one.tree())), dict(flat(two.tree()))
     names = [name for name in {**flat_one, **flat_two} if name not in free]
     return [name for name in names if flat_one.get(name) != flat_two.get(name)]

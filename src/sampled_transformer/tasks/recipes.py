@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
+
+from ..data.errors import printable
+from .cluster_options import ClusterSettings, MixtureOptions
 
 NESTED = "--options."
 TRAINING = (["train"], ["pretrain"], ["fewshot"], ["cluster", "train"])  # the commands that take recipes
@@ -45,7 +49,38 @@ def expand(arguments: Sequence[str]) -> list[str]:
         first = ["--config", str(Path(out, "config.yaml"))]
     elif recipe is not None:
         first = ["--config", recipe_text(recipe)]
+    if command == ["cluster", "train"]:
+        if recipe is not None:
+            check_keys(recipe_text(recipe), f"recipe {recipe}")
+        for config in _configs(words):
+            check_keys(config, printable(config))
     return [*command, *first, *gather_nested(words, [*first, *words])]
+
+
+def check_keys(config: str, where: str) -> None:
+    """Refuse a configuration of `cluster train` with a key it does not have: the parser says no more than `cluster`."""
+    try:
+        tree = _tree(config)
+    except (OSError, ValueError, yaml.YAMLError):
+        return  # refused later, by the parser
+    if not isinstance(tree, dict):
+        return
+    _check_names(tree, {field.name for field in fields(ClusterSettings)} | {"resume"}, "", where)
+    data = tree.get("data", {})
+    if isinstance(data, dict):
+        _check_names(data, {field.name for field in fields(MixtureOptions)}, "data.", where)
+    elif not isinstance(data, str):  # text is the name of a file
+        raise ValueError(f"{where}: expected names and values under data, got {printable(str(data))}")
+
+
+def _check_names(tree: dict[Any, Any], known: Collection[str], above: str, where: str) -> None:
+    unknown = [str(name) for name in tree if name not in known]
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], known, 1)
+        hint = f"; did you mean '{above}{close[0]}'?" if close else ""
+        names = ", ".join(above + name for name in sorted(known))
+        got = printable(above + unknown[0])
+        raise ValueError(f"{where}: expected options of cluster train ({names}), got '{got}'{hint}")
 
 
 def gather_nested(words: Sequence[str], configured: Sequence[str]) -> list[str]:
@@ -101,17 +136,25 @@ def _read(value: str) -> Any:
 def _configured(words: Sequence[str], name: str) -> dict[str, Any]:
     """The mapping `options.name` of the configurations on a line, the last one that has it."""
     found: dict[str, Any] = {}
-    pairs = [(word, following) for word, following in zip(words, [*words[1:], ""], strict=True) if word == "--config"]
-    pairs += [("--config", word.partition("=")[2]) for word in words if word.startswith("--config=")]
-    for _, text in pairs:
+    for config in _configs(words):
         try:
-            tree = yaml.safe_load(text if "\n" in text else Path(text).read_text("utf-8"))
+            tree = _tree(config)
         except (OSError, ValueError, yaml.YAMLError):
             continue  # refused later, by the parser
         options = tree.get("options") if isinstance(tree, dict) else None
         if isinstance(options, dict) and isinstance(options.get(name), dict):
             found = options[name]
     return found
+
+
+def _configs(words: Sequence[str]) -> list[str]:
+    """What is given to --config, files or YAML."""
+    found = [following for word, following in zip(words, [*words[1:], ""], strict=True) if word == "--config"]
+    return found + [word.partition("=")[2] for word in words if word.startswith("--config=")]
+
+
+def _tree(config: str) -> Any:
+    return yaml.safe_load(config if "\n" in config else Path(config).read_text("utf-8"))
 
 
 def _value(words: Sequence[str], option: str) -> str | None:

@@ -62,9 +62,12 @@ def pick_device(name: str | None) -> torch.device:
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.zeros(0, device=name).device
+        device = torch.zeros(0, device=name).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(f"device: {name!r} cannot be used here ({str(error).splitlines()[0]})") from None
+    if device.type == "meta":
+        raise ValueError(f"device: {name!r} cannot be used here (it holds no numbers)")
+    return device
 
 
 def cyclic_layers(network: nn.Module) -> list[nn.Module]:
