@@ -47,7 +47,7 @@ class Plan:
     passes: Sequence[str] = PASSES
     setting: Setting = field(default_factory=Setting)
     repeats: int = 7
-    limit: float = 5.0
+    limit: float = 10.0
     memory: bool = True
     times: bool = True
 

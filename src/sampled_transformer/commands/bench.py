@@ -33,7 +33,7 @@ def bench(
         heads: of attention; 8 if not given.
         head_dim: width of a head; 32 if not given.
         repeats: rounds, of which the median counts; 7 if not given, fewer for calls of more than half a second.
-        limit: seconds that one call may take; what can be expected to take longer is left out. 5 if not given.
+        limit: seconds that one call may take; what can be expected to take longer is left out. 10 if not given.
         memory: also measure memory, each row in a fresh process.
         preset: a benchmark by name, which the other options change: paper-memory (the paper's table), quick.
         threads: of the processor; as torch chooses if not given.
