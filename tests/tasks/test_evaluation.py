@@ -74,8 +74,9 @@ def test_cycles_are_asked_and_put_back(weights, make_pack):
     assert float(probabilities.std(0).max()) == 0
 
 
-def test_a_network_without_cycles_has_no_average(tmp_path, pack_folder):
-    path = save(tmp_path / "dense.safetensors", notes={"data": {"points": 24}}, attention="dense")
+@pytest.mark.parametrize("attention", ["dense", "summed"])
+def test_a_network_without_cycles_has_no_average(tmp_path, pack_folder, attention):
+    path = save(tmp_path / "w.safetensors", notes={"data": {"points": 24}}, attention=attention)
     assert list(evaluate(path, str(pack_folder), samples=4)["figures"]) == [ONE_PASS]
 
 

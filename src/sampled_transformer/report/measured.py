@@ -56,7 +56,8 @@ def spread(values: list[float], digits: int = 2) -> str:
 
 def made_with(name: str, study: Study, rows: list[Measured]) -> list[str]:
     """The command of the whole table, that of one of its runs, and the machine."""
-    example = next((row for row in rows if study.ours and row.label.startswith(study.ours)), rows[-1])
+    own = [row for row in rows if row.label in study.rows]
+    example = next((row for row in own if study.ours and row.label.startswith(study.ours)), own[-1])
     machines = [run["machine"] for row in rows for run in row.runs if "machine" in run]
     threads = sorted({one["threads"] for one in machines})
     versions = [run["versions"] for row in rows for run in row.runs if "versions" in run]

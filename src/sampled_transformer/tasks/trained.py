@@ -73,6 +73,7 @@ def pick_device(name: str | None) -> torch.device:
 def cyclic_layers(network: nn.Module) -> list[nn.Module]:
     """The layers whose result in evaluation depends on a seed."""
     layers = [module for module in network.modules() if hasattr(module, "seed")]
+    layers = [layer for layer in layers if getattr(layer, "walkers", 1)]  # heads that only sum have no cycle
     return [layer for layer in layers if getattr(layer, "sampled", True) and getattr(layer, "reading", "") != "all"]
 
 
