@@ -1,4 +1,4 @@
-"""Summed attention, the O(n) layer that comes closest to dense attention here; not part of the paper."""
+"""Summed attention: heads that read sums over the whole set, at O(n); not part of the paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .sampled import SampledAttention
 
 
 class SummedAttention(SampledAttention):
-    """Most heads read sums over the whole set, the others a window of near points: far and near at once.
+    """All heads read sums over the whole set, but for `local` ones, which read a window of near points.
 
     A summing head has one sum of the values for each of its features, which a softmax of the keys over the points
     weights; every point mixes these sums by a softmax of its query (`summary_attention`). A local head is
