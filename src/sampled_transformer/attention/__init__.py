@@ -11,6 +11,7 @@ from .induced import InducedAttention
 from .knn import KNNAttention
 from .linear import LinearAttention
 from .none import NoAttention
+from .rotary import RotaryAttention
 from .sampled import SampledAttention
 from .sparse import SparseAttention
 from .stratified import StratifiedAttention
@@ -22,6 +23,7 @@ REGISTRY: dict[str, type[Attention]] = {
     "knn": KNNAttention,
     "linear": LinearAttention,
     "none": NoAttention,
+    "rotary": RotaryAttention,
     "sampled": SampledAttention,
     "sparse": SparseAttention,
     "stratified": StratifiedAttention,
@@ -35,6 +37,7 @@ __all__ = [
     "KNNAttention",
     "LinearAttention",
     "NoAttention",
+    "RotaryAttention",
     "SampledAttention",
     "SparseAttention",
     "StratifiedAttention",

@@ -1,0 +1,84 @@
+"""Rotary attention: sums over the whole set through features that turn with the positions, O(n); not in the paper."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..cycles import Cycle
+from .base import Attention, Sets
+from .kernels import rotary_sums
+
+
+class RotaryAttention(Attention):
+    """Every point reads all points of its set with weights that depend on what both are and on where they lie apart.
+
+    out_i = sum_j (1 + q_i) . R(x_i - x_j) (1 + k_j) v_j / (n sqrt(head_dim)), where R turns the features in pairs, pair
+    f by the angle w_f . (x_i - x_j). Since R(x_i - x_j) = R(x_i)^T R(x_j), the points are turned one by one and summed
+    up once: O(n). That is the rotary embedding of Su et al., "RoFormer" (2021), in linear attention, without its
+    positive features and its denominator. Moving a set as a whole changes nothing; the weights may be negative and do
+    not sum to one. The frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes
+    nothing.
+
+    Args:
+        low, high: length of the smallest and the largest w_f of a head, in radians for one unit of the positions. The
+            defaults suit clouds in the unit sphere.
+        coordinates: number of coordinates of a position.
+    """
+
+    needs_positions = True
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        low: float = 0.5,
+        high: float = 16.0,
+        coordinates: int = 3,
+        head_dim: int | None = None,
+        bias: bool = False,
+        scale: float | None = None,
+        layer: int = 0,
+    ) -> None:
+        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim: expected an even number, as features turn in pairs, got {self.head_dim}")
+        if not 0 < low <= high < math.inf:
+            raise ValueError(f"low, high: expected 0 < low <= high, got {low} and {high}")
+        if coordinates < 1:
+            raise ValueError(f"coordinates: expected at least 1, got {coordinates}")
+        self.low, self.high, self.coordinates = low, high, coordinates
+        pairs = self.head_dim // 2
+        lengths = torch.logspace(math.log10(low), math.log10(high), pairs)
+        frequencies = spread_directions(heads * pairs, coordinates).view(heads, pairs, coordinates) * lengths[:, None]
+        # They follow from the options: weights hold none, and those of dense attention fit.
+        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.frequencies: Tensor
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        assert positions is not None
+        if positions.shape[-1] != self.coordinates:
+            raise ValueError(f"positions: expected {self.coordinates} coordinates, got {positions.shape[-1]}")
+        return rotary_sums(query, key, value, positions, self.frequencies, sets.mask)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, low={self.low}, high={self.high}, coordinates={self.coordinates}"
+
+
+def spread_directions(count: int, coordinates: int) -> Tensor:
+    """Unit vectors (count, coordinates) that lie evenly in all directions, the same on every machine.
+
+    Points of a Kronecker sequence with the powers of the generalised golden ratio, through the normal distribution.
+    """
+    golden = 2.0
+    for _ in range(64):  # the root of g^(coordinates + 1) = g + 1
+        golden = (1 + golden) ** (1 / (coordinates + 1))
+    steps = golden ** -torch.arange(1, coordinates + 1, dtype=torch.float64)
+    even = (0.5 + torch.arange(1, count + 1, dtype=torch.float64)[:, None] * steps) % 1
+    normal = torch.special.ndtri(even)
+    return (normal / normal.norm(dim=1, keepdim=True)).to(torch.get_default_dtype())
