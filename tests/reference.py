@@ -17,6 +17,7 @@ from sampled_transformer.attention import (
     KNNAttention,
     LinearAttention,
     NoAttention,
+    RotaryAttention,
     SampledAttention,
     SparseAttention,
     StratifiedAttention,
@@ -94,6 +95,8 @@ def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int
         return multi_head(layer, x, [sampled_pattern(layer, order) for order in orders])
     if isinstance(layer, LinearAttention):
         return linear(layer, x)
+    if isinstance(layer, RotaryAttention):
+        return rotary(layer, x, positions)
     if isinstance(layer, DenseAttention):
         return multi_head(layer, x, [[list(range(n))] * n] * layer.heads)
     if isinstance(layer, SparseAttention):
@@ -157,6 +160,28 @@ def weighted(layer: Attention, x: Tensor, weight) -> Tensor:
 
 def linear(layer: LinearAttention, x: Tensor) -> Tensor:
     return weighted(layer, x, lambda h, k, j, query, key: (phi(query) * phi(key)).sum())
+
+
+def rotary(layer: RotaryAttention, x: Tensor, positions: Tensor) -> Tensor:
+    """Every pair of points, with the features of the key turned by the angles of their difference."""
+    query, key, value = project(layer, x)
+    pairs = layer.head_dim // 2
+    rows = []
+    for k in range(len(x)):
+        heads = []
+        for h in range(layer.heads):
+            total = torch.zeros_like(value[0, h])
+            for j in range(len(x)):
+                q, other = 1 + query[k, h], 1 + key[j, h]
+                weight = 0
+                for f in range(pairs):
+                    angle = (layer.frequencies[h, f] * (positions[j] - positions[k])).sum()
+                    weight += (q[f] * other[f] + q[f + pairs] * other[f + pairs]) * angle.cos()
+                    weight += (q[f + pairs] * other[f] - q[f] * other[f + pairs]) * angle.sin()
+                total = total + weight * value[j, h]
+            heads.append(total / (len(x) * layer.head_dim**0.5))
+        rows.append(layer.output(torch.cat(heads)))
+    return torch.stack(rows)
 
 
 def few_weights(layer: SampledAttention, n: int, orders: list[list[int]]):

@@ -15,9 +15,10 @@ from sampled_transformer import SampledAttention
 from sampled_transformer.attention import compiled
 from sampled_transformer.attention.compiled import Compiled
 from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
+from sampled_transformer.attention.rotary import _turn_ahead, _turn_back, rotary_sums
 
 SCALE = 0.3
-KERNELS = (_attend_to_pairs, _attend_to_pairs_backward)
+KERNELS = (_attend_to_pairs, _attend_to_pairs_backward, _turn_ahead, _turn_back)
 
 
 def permutations(batch: int, heads: int, n: int) -> Tensor:
@@ -62,6 +63,25 @@ def test_compiled_equals_written_for_every_size(monkeypatch: pytest.MonkeyPatch)
     for ours, case in zip(fast, cases, strict=True):
         for one, other in zip(ours, results(*case), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("anything_is_compiled")
+@pytest.mark.skipif(sys.platform == "win32", reason="no C++ compiler to be expected")
+def test_compiled_turns_equal_written_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome(batch: int, n: int) -> list[Tensor]:
+        torch.manual_seed(n)
+        inputs = [torch.randn(batch, n, 4, 8, requires_grad=True) for _ in range(3)]
+        out = rotary_sums(*inputs, torch.randn(batch, n, 3), torch.randn(4, 4, 3), None)
+        return [out.detach(), *torch.autograd.grad(out.square().sum(), inputs)]
+
+    fast = outcome(3, 20)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        fast += outcome(5, 101)
+    assert all(kernel.works for kernel in KERNELS), "compiling failed, or a new size was compiled anew"
+    for kernel in KERNELS:
+        monkeypatch.setattr(kernel, "works", False)
+    for one, other in zip(fast, outcome(3, 20) + outcome(5, 101), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.usefixtures("anything_is_compiled")

@@ -34,7 +34,7 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "sampled-sequential": ("sampled", {"composition": "sequential", "subset": 3}),
 }
 RANDOM = [name for name in VARIANTS if name.startswith("sampled") or name in ("induced-sampled", "summed-local")]
-SHARED = ["dense", "linear", "sampled", "sparse", "knn", "stratified", "summed"]
+SHARED = ["dense", "linear", "rotary", "sampled", "sparse", "knn", "stratified", "summed"]
 
 every = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -342,6 +342,10 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("sampled", {"summed": 5}, "summed: expected 0 to 4 heads"),
         ("sampled", {"summed": 1, "composition": "sequential"}, "summed: expected 0 to 4 heads, and parallel"),
         ("sampled", {"summed": 3, "order": "mixed"}, "order: expected at least 2 heads"),
+        ("rotary", {"head_dim": 3}, "head_dim: expected an even number"),
+        ("rotary", {"low": 0.0}, "low, high: expected 0 < low <= high, got 0.0 and 16.0"),
+        ("rotary", {"low": 20.0}, "low, high: expected 0 < low <= high"),
+        ("rotary", {"coordinates": 0}, "coordinates: expected at least 1, got 0"),
         ("summed", {"local": -1}, "local: expected 0 to 4 heads, got -1"),
         ("summed", {"window": 1}, "window: expected at least 2 points, got 1"),
         ("sampled", {"rest": "mean"}, "rest: expected one of ignored, linear"),

@@ -33,6 +33,8 @@ CONFIGURATIONS = {
     "sampled-dense-4-per-head": ("sampled", {"inner": "dense", "subset": 4, "cycles": "per-head"}),
     "sampled-dense-whole": ("sampled", {"inner": "dense", "subset": 40}),
     "linear": ("linear", {"bias": True}),
+    "rotary": ("rotary", {}),
+    "rotary-high-bias": ("rotary", {"low": 3.0, "high": 30.0, "bias": True, "head_dim": 6}),
     "sampled-rounds-3": ("sampled", {"rounds": 3}),
     "sampled-rounds-beyond-the-set": ("sampled", {"rounds": 30, "samples": 2}),
     "sampled-consistent-1": ("sampled", {"estimator": "consistent"}),

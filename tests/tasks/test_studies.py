@@ -42,7 +42,7 @@ def test_rows_beside_a_study_exist_and_are_compared() -> None:
             assert row in STUDIES[other].rows
             assert row not in study.rows
             assert (study.ours, row) in study.pairs()
-    assert ("basic-summed", "basic-dense") in STUDIES["variants-modelnet40"].pairs()
+    assert ("basic-rotary", "basic-dense") in STUDIES["variants-modelnet40"].pairs()
 
 
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name, study in STUDIES.items() for row in study.rows])

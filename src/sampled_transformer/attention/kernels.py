@@ -167,30 +167,6 @@ def summary_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     return (mixture @ sums).transpose(1, 2).to(value.dtype)
 
 
-def rotary_sums(
-    query: Tensor, key: Tensor, value: Tensor, positions: Tensor, frequencies: Tensor, mask: Tensor | None
-) -> Tensor:
-    """sum_j (1 + q_i) . R(x_i - x_j) (1 + k_j) v_j / (n sqrt(head_dim)) over all points j of the set.
-
-    Feature f of the first half of a head and of the second turn together, by frequencies (heads, head_dim / 2,
-    coordinates) times positions (batch, n, coordinates).
-    """
-    exact = torch.promote_types(query.dtype, torch.float32)
-    angle = positions.to(exact) @ frequencies.to(exact).flatten(0, 1).T
-    cosine, sine = (x.unflatten(-1, frequencies.shape[:2]) for x in (angle.cos(), angle.sin()))
-    if mask is not None:
-        value = value.masked_fill(~mask[..., None, None], 0)
-    count = query.shape[1] if mask is None else mask.sum(1).clamp(min=1)[:, None, None, None]
-
-    def turn(x: Tensor) -> Tensor:
-        first, second = (x.to(exact) + 1).chunk(2, -1)
-        turned = torch.cat([first * cosine - second * sine, first * sine + second * cosine], -1)
-        return turned.transpose(1, 2)
-
-    sums = turn(key).transpose(2, 3) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
-    return (turn(query) @ (sums / (count * query.shape[-1] ** 0.5))).transpose(1, 2).to(value.dtype)
-
-
 def few_keys_and_rest(
     query: Tensor,
     key: Tensor,

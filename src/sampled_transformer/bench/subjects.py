@@ -60,6 +60,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "sampled-4-consistent": Mechanism("sampled", {"rounds": 4, "estimator": "consistent"}, tensors=64),
     "sampled-linear-rest": Mechanism("sampled", {"rest": "linear"}, tensors=64),
     "sampled-subsets-32": Mechanism("sampled", {"inner": "dense", "subset": 32}, tensors=48),
+    "rotary": Mechanism("rotary", tensors=32),
     "summed": Mechanism("summed", tensors=32),
     "summed-local": Mechanism("summed", {"local": 2}, tensors=48),
     "none": Mechanism("none", levels=("network",)),

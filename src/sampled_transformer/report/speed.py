@@ -23,7 +23,7 @@ def speed_section(folder: Path) -> str:
     """Everything under results/bench."""
     parts = {
         "attention": bars,
-        "summed": summed,
+        "beyond": beyond,
         "training": training,
         "bench": times,
         "paper-memory": paper_memory,
@@ -36,8 +36,8 @@ def speed_section(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def summed(result: dict[str, Any]) -> Iterator[str]:
-    return bars(result, "### Summed attention beside sampled, linear and dense attention")
+def beyond(result: dict[str, Any]) -> Iterator[str]:
+    return bars(result, "### Rotary and summed attention beside sampled, linear and dense attention")
 
 
 def bars(result: dict[str, Any], title: str = "### The bars") -> Iterator[str]:

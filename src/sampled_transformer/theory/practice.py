@@ -31,6 +31,7 @@ TRIALS = [
     *(Trial("sampled", 2, rounds) for rounds in (4, 16)),
     *(Trial("linear", depth) for depth in (1, 2, 4)),
     *(Trial("summed", depth) for depth in (1, 2, 4)),
+    *(Trial("rotary", depth) for depth in (1, 2, 4)),
     *(Trial("dense", depth) for depth in (1, 2, 4)),
 ]
 
@@ -70,7 +71,7 @@ class SetNetwork(nn.Module):
     def forward(self, points: Tensor) -> Tensor:
         x = self.embed(points)
         for block in self.blocks:
-            x = block(x)
+            x = block(x, points)
         return self.head(x)
 
 

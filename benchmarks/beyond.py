@@ -1,6 +1,6 @@
-"""What summed attention costs beside sampled, linear and dense attention; bars as ratios of one run.
+"""What rotary and summed attention cost beside sampled, linear and dense attention; bars as ratios of one run.
 
-python benchmarks/summed.py [--json FILE]
+python benchmarks/beyond.py [--json FILE]
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ def main() -> None:
     keep_freed_memory()
     here = {**machine(), "load": load()}
     bars = Bars()
-    names = ("sampled", "linear", "summed", "summed-local", "dense")
+    ours = ("rotary", "summed", "summed-local")
     for points in (256, 1024, 4096, 16384):
         # Dense attention over 16,384 points takes half a minute here, and is no question.
-        times = both(points, *((name, "block") for name in names if points < 16384 or name != "dense"))
-        for name in ("summed", "summed-local"):
+        names = ("sampled", "linear", *ours, *(["dense"] if points < 16384 else []))
+        times = both(points, *((name, "block") for name in names))
+        for name in ours:
             block = times[name, "block"]
             bars.at_most(f"{name}: block, {points} points: time of sampled", block / times["sampled", "block"], 1.3)
             bars.at_most(f"{name}: block, {points} points: time of linear", block / times["linear", "block"], 1.0)
             if 1024 <= points < 16384:
                 bars.at_least(f"{name}: block, {points} points: faster than dense", times["dense", "block"] / block, 1)
-    finish(chosen, bars, here, "python benchmarks/summed.py")
+    finish(chosen, bars, here, "python benchmarks/beyond.py")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,63 @@
+"""What rotary attention promises beyond the contract."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sampled_transformer import create_attention
+from sampled_transformer.attention.rotary import spread_directions
+
+DIM, HEADS = 16, 4
+
+
+def test_only_where_points_lie_from_each_other_counts() -> None:
+    torch.manual_seed(0)
+    layer = create_attention("rotary", DIM, HEADS).double()
+    x, positions = torch.randn(2, 20, DIM, dtype=torch.float64), torch.randn(2, 20, 3, dtype=torch.float64)
+    expected = layer(x, positions)
+    torch.testing.assert_close(layer(x, positions + torch.tensor([5.0, -3.0, 40.0])), expected)
+    assert not torch.allclose(layer(x, 2 * positions), expected)
+    assert not torch.allclose(layer(x, positions.flip(0)), expected)
+
+
+def test_low_and_high_frequencies_are_those_of_scaled_positions() -> None:
+    torch.manual_seed(0)
+    one = create_attention("rotary", DIM, HEADS).double()
+    other = create_attention("rotary", DIM, HEADS, low=0.05, high=1.6).double()
+    other.load_state_dict(one.state_dict())
+    x, positions = torch.randn(1, 9, DIM, dtype=torch.float64), torch.randn(1, 9, 3, dtype=torch.float64)
+    torch.testing.assert_close(other(x, 10 * positions), one(x, positions), rtol=1e-5, atol=1e-5)
+
+
+def test_it_is_left_to_no_chance_and_its_size_does_not_grow_with_the_set() -> None:
+    torch.manual_seed(0)
+    layer = create_attention("rotary", DIM, HEADS)
+    x, positions = torch.randn(1, 30, DIM), torch.randn(1, 30, 3)
+    assert torch.equal(layer(x, positions), layer(x, positions))
+    twice = layer(torch.cat([x, x], 1), torch.cat([positions, positions], 1))
+    torch.testing.assert_close(twice[:, :30], layer(x, positions), rtol=1e-5, atol=1e-6)
+
+
+def test_weights_are_those_of_dense_attention() -> None:
+    rotary, dense = create_attention("rotary", DIM, HEADS), create_attention("dense", DIM, HEADS)
+    rotary.load_state_dict(dense.state_dict())
+    assert rotary.state_dict().keys() == dense.state_dict().keys()
+
+
+@pytest.mark.parametrize("coordinates", [1, 2, 5])
+def test_other_numbers_of_coordinates(coordinates: int) -> None:
+    layer = create_attention("rotary", DIM, HEADS, coordinates=coordinates)
+    x = torch.randn(1, 7, DIM)
+    assert layer(x, torch.randn(1, 7, coordinates)).shape == x.shape
+    with pytest.raises(ValueError, match=f"positions: expected {coordinates} coordinates, got {coordinates + 1}"):
+        layer(x, torch.randn(1, 7, coordinates + 1))
+
+
+@pytest.mark.parametrize("coordinates", [1, 2, 3, 6])
+def test_directions_are_of_length_one_and_lie_evenly(coordinates: int) -> None:
+    directions = spread_directions(256, coordinates).double()
+    torch.testing.assert_close(directions.norm(dim=1), torch.ones(256, dtype=torch.float64), rtol=1e-6, atol=1e-6)
+    assert directions.mean(0).norm() < 0.05
+    even = torch.eye(coordinates, dtype=torch.float64) / coordinates
+    torch.testing.assert_close(directions.T @ directions / 256, even, rtol=0, atol=0.03)
