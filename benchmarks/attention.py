@@ -138,11 +138,12 @@ def options(about: str | None) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def finish(chosen: argparse.Namespace, bars: Bars, here: dict[str, Any], command: str) -> None:
+def finish(chosen: argparse.Namespace, bars: Bars, here: dict[str, Any], command: str, **further: object) -> None:
     """Write the file of the figures, if one is wanted."""
     if chosen.json is None:
         return
     result = {"command": command, "machine": here, "versions": {"torch": torch.__version__}, "bars": bars.rows}
+    result |= further
     chosen.json.parent.mkdir(parents=True, exist_ok=True)
     chosen.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 

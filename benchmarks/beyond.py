@@ -8,8 +8,22 @@ from __future__ import annotations
 from attention import Bars, both, finish, options  # first: it sets what torch reads when it loads
 
 from sampled_transformer.bench.measure import load
+from sampled_transformer.bench.subjects import MECHANISMS, Mechanism
 from sampled_transformer.machine import machine
 from sampled_transformer.memory import keep_freed_memory
+
+SUBSETS = (2, 4, 16, 64, 256)  # n_s, those of the study variants-bricks
+SUBSET_POINTS = 1024
+
+
+def subsets() -> dict[str, float]:
+    """Time of the block with dense attention inside subsets of n_s points, as ratios to sampled attention."""
+    for size in SUBSETS:
+        MECHANISMS[str(size)] = Mechanism("sampled", {"inner": "dense", "subset": size})
+    times = both(SUBSET_POINTS, *((name, "block") for name in ("sampled", "dense", *map(str, SUBSETS))))
+    ratios = {name: seconds / times["sampled", "block"] for (name, _), seconds in times.items() if name != "sampled"}
+    print("  ".join(f"{name}: {ratio:.2f} x" for name, ratio in ratios.items()))
+    return ratios
 
 
 def main() -> None:
@@ -28,7 +42,8 @@ def main() -> None:
             bars.at_most(f"{name}: block, {points} points: time of linear", block / times["linear", "block"], 1.0)
             if 1024 <= points < 16384:
                 bars.at_least(f"{name}: block, {points} points: faster than dense", times["dense", "block"] / block, 1)
-    finish(chosen, bars, here, "python benchmarks/beyond.py")
+    command = "python benchmarks/beyond.py"
+    finish(chosen, bars, here, command, subset_points=SUBSET_POINTS, subsets=subsets())
 
 
 if __name__ == "__main__":

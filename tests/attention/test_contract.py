@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from sampled_transformer import Attention, Cycle, create_attention, list_attention, number_layers
+from sampled_transformer.attention.base import Sets
 
 DIM, HEADS = 16, 4
 
@@ -129,6 +130,16 @@ def test_runs_under_autocast(variant: str) -> None:
         y = layer(x, positions)
     (x + y.float()).sum().backward() if y.requires_grad else None
     assert y.isfinite().all()
+
+
+@pytest.mark.parametrize("variant", ["linear", "rotary", "summed"])
+def test_sums_over_the_set_are_not_narrowed_by_autocast(variant: str) -> None:
+    layer = build(variant)
+    _, positions = cloud(2, 24)
+    parts = torch.randn(3, 2, 24, HEADS, DIM // HEADS)
+    expected = layer.attend(*parts, positions, Sets(), None)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(layer.attend(*parts, positions, Sets(), None), expected)
 
 
 @every

@@ -135,6 +135,11 @@ def few_keys(
     return share[:, :, 0] * value + (share[:, :, 1:] * values).sum(2)
 
 
+def without_autocast(x: Tensor) -> torch.autocast:
+    """A context for sums over whole sets, which want more digits than autocast leaves to a matrix product."""
+    return torch.autocast(x.device.type, enabled=False)
+
+
 def positive_features(x: Tensor) -> Tensor:
     """elu(x) + 1, the feature map of Katharopoulos et al., "Transformers are RNNs" (2020); divided so that the product
     of two of them does not grow with the width."""
@@ -147,8 +152,9 @@ def linear_sums(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) 
     if mask is not None:
         key = key.masked_fill(~mask[..., None, None], 0)
     query, key, value = (x.transpose(1, 2) for x in (query, key, value.to(key.dtype)))
-    numerator = query @ (key.transpose(2, 3) @ value)  # (batch, heads, n, head_dim)
-    denominator = query @ key.sum(2)[..., None]
+    with without_autocast(key):
+        numerator = query @ (key.transpose(2, 3) @ value)  # (batch, heads, n, head_dim)
+        denominator = query @ key.sum(2)[..., None]
     return numerator.transpose(1, 2), denominator.transpose(1, 2)
 
 
@@ -163,8 +169,9 @@ def summary_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     if mask is not None:  # a finite number, since a set of nothing but padding must not become NaN
         key = key.masked_fill(~mask[..., None, None], torch.finfo(exact).min)
     share, mixture = key.softmax(1).transpose(1, 2), query.to(exact).softmax(-1).transpose(1, 2)
-    sums = share.transpose(2, 3) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
-    return (mixture @ sums).transpose(1, 2).to(value.dtype)
+    with without_autocast(key):
+        sums = share.transpose(2, 3) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
+        return (mixture @ sums).transpose(1, 2).to(value.dtype)
 
 
 def few_keys_and_rest(

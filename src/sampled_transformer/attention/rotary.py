@@ -11,6 +11,7 @@ from torch import Tensor
 from ..cycles import Cycle
 from .base import Attention, Sets
 from .compiled import Compiled
+from .kernels import without_autocast
 
 
 class RotaryAttention(Attention):
@@ -65,7 +66,8 @@ class RotaryAttention(Attention):
         assert positions is not None
         if positions.shape[-1] != self.coordinates:
             raise ValueError(f"positions: expected {self.coordinates} coordinates, got {positions.shape[-1]}")
-        return rotary_sums(query, key, value, positions, self.frequencies, sets.mask)
+        with without_autocast(query):  # which would leave two digits of an angle
+            return rotary_sums(query, key, value, positions, self.frequencies, sets.mask)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, low={self.low}, high={self.high}, coordinates={self.coordinates}"

@@ -37,7 +37,13 @@ def speed_section(folder: Path) -> str:
 
 
 def beyond(result: dict[str, Any]) -> Iterator[str]:
-    return bars(result, "### Rotary and summed attention beside sampled, linear and dense attention")
+    yield from bars(result, "### Rotary and summed attention beside sampled, linear and dense attention")
+    ratios = result["subsets"]
+    yield "Dense attention inside random subsets of n_s points, forward and backward, in times of sampled attention,"
+    yield from (f"for a block of {result['subset_points']:,} points:", "")
+    yield f"| n_s | {' | '.join(ratios)} |"
+    yield "|---" * (len(ratios) + 1) + "|"
+    yield from (f"| time | {' | '.join(f'{ratio:.2f}' for ratio in ratios.values())} |", "")
 
 
 def bars(result: dict[str, Any], title: str = "### The bars") -> Iterator[str]:
