@@ -264,10 +264,10 @@ STUDIES = {
         "that was held out (docs/choices.md).",
     ),
     "deep-bricks": Study(
-        "Beyond the paper: six blocks on bricks, 128 points, 10 epochs",
+        "Beyond the paper: six blocks on bricks, 128 points, 6 epochs",
         {
             name: Row(
-                f"train --recipe basic-{name} --data bricks --data.points 128 --data.validation 0.2 --epochs 10 "
+                f"train --recipe basic-{name} --data bricks --data.points 128 --data.validation 0.2 --epochs 6 "
                 f"--options.depth 6 --options.norm true"
             )
             for name in ("dense", "linear", "rotary", "sampled", "summed")
