@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -22,7 +21,9 @@ import torch
 from torch import Tensor
 
 from sampled_transformer import create_model
+from sampled_transformer.bench.measure import load
 from sampled_transformer.data.gaussians import sample_mixtures
+from sampled_transformer.machine import machine
 from sampled_transformer.memory import keep_freed_memory
 from sampled_transformer.mixtures import log_likelihood
 from sampled_transformer.models.set_transformer import ISAB, MAB, PMA
@@ -113,6 +114,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     keep_freed_memory()
+    here = {**machine(), "load": load()}
     rows = []
     for n in arguments.points:
         print(f"n = {n}, {max(1, min(10, POINTS_OF_A_STEP // n))} sets a step, {arguments.threads} thread(s)")
@@ -122,8 +124,10 @@ def main() -> None:
             rows.append({"n": n, "variant": name, "milliseconds": milliseconds, "ratio": ratio})
             print(f"  {name:36} {milliseconds:9.1f} ms  {ratio:5.2f} of {REFERENCE}")
     if arguments.json:
-        machine = {"processor": platform.machine(), "torch": torch.__version__, "threads": arguments.threads}
-        arguments.json.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+        command = f"python benchmarks/clustering.py --threads {arguments.threads} --repeats {arguments.repeats}"
+        result = {"command": command, "machine": here, "versions": {"torch": torch.__version__}, "rows": rows}
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

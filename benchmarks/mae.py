@@ -5,37 +5,25 @@
 All ways are timed in turns in one process, and ratios are those of the medians; what can be compared is compared first.
 """
 
+from attention import Bars, finish  # first: it sets what torch reads when it loads
+
+# isort: split
 import argparse
-import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from sampled_transformer.bench.measure import load
+from sampled_transformer.machine import machine
 from sampled_transformer.models.mae import MaskedAutoencoder
 from sampled_transformer.models.tokens import draw_mask, group_points, take
 
 SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 64}  # those of the recipes *-small
 POINTS = 1024
-
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    milliseconds: float
-    other_milliseconds: float
-    ratio: float
-    bar: str
-    met: bool
-
-    def __str__(self) -> str:
-        times = f"{self.milliseconds:9.1f} ms {self.other_milliseconds:9.1f} ms"
-        return f"{self.name:66} {times} {self.ratio:6.2f}  bar {self.bar} {'met' if self.met else 'missed'}"
 
 
 def plain_groups(points: Tensor, groups: int, size: int) -> tuple[Tensor, Tensor]:
@@ -97,7 +85,7 @@ def check(points: Tensor, groups: int, size: int) -> None:
     torch.testing.assert_close(*distances, rtol=1e-4, atol=1e-5)
 
 
-def measure(batch: int, repeats: int, attention: str, small: bool) -> list[Row]:
+def measure(bars: Bars, batch: int, repeats: int, attention: str, small: bool) -> None:
     torch.manual_seed(0)
     # Points on ellipsoids, as surfaces are what is grouped, in the 16 bits of a pack: some distances are equal there.
     points = torch.nn.functional.normalize(torch.randn(batch, POINTS, 3), dim=2) * (0.2 + 0.8 * torch.rand(batch, 1, 3))
@@ -119,16 +107,12 @@ def measure(batch: int, repeats: int, attention: str, small: bool) -> list[Row]:
         lambda: plain_groups(points, groups, size),
         lambda: plain_groups_cloud_by_cloud(points, groups, size),
     )
-    saved, share, faster, batched = all_embedded / whole, grouping / whole, looped / grouping, plain / grouping
-    tokeniser = grouping + embedding
-    wide = tokeniser / whole
-    return [
-        Row("step, visible groups embedded | all groups embedded", whole, all_embedded, saved, ">= 2", saved >= 2),
-        Row("tokenisation (farthest points and neighbours) | step", grouping, whole, share, "<= 0.2", share <= 0.2),
-        Row("tokenisation with the mini-PointNet, both ways | step", tokeniser, whole, wide, "<= 0.2", wide <= 0.2),
-        Row("grouping | naive FPS + cdist, cloud by cloud", grouping, looped, faster, ">= 5", faster >= 5),
-        Row("grouping | naive FPS + cdist, the whole batch", grouping, plain, batched, ">= 5", batched >= 5),
-    ]
+    bars.at_least("step: faster than with all groups embedded", all_embedded / whole, 2)
+    bars.at_most("tokenisation (farthest points and neighbours): share of the step", 100 * grouping / whole, 20, "%")
+    with_network = 100 * (grouping + embedding) / whole
+    bars.at_most("tokenisation with the mini-PointNet, both ways: share of the step", with_network, 20, "%")
+    bars.at_least("grouping: faster than naive FPS and cdist, cloud by cloud", looped / grouping, 5)
+    bars.at_least("grouping: faster than naive FPS and cdist on the whole batch", plain / grouping, 5)
 
 
 def main() -> None:
@@ -141,14 +125,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    size = "small" if arguments.small else "the paper's"
-    print(f"{arguments.batch} clouds of {POINTS} points, {size} network, {arguments.attention} attention")
-    rows = measure(arguments.batch, arguments.repeats, arguments.attention, arguments.small)
-    for row in rows:
-        print(row)
-    if arguments.json:
-        about = {"threads": arguments.threads, "torch": torch.__version__, "machine": platform.machine()}
-        arguments.json.write_text(json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=2) + "\n")
+    here, bars = {**machine(), "load": load()}, Bars()
+    measure(bars, arguments.batch, arguments.repeats, arguments.attention, arguments.small)
+    given = [f"--{name} {getattr(arguments, name)}" for name in ("threads", "repeats", "batch", "attention")]
+    command = " ".join(["python benchmarks/mae.py", *given, *(["--small"] if arguments.small else [])])
+    finish(arguments, bars, here, command)
 
 
 if __name__ == "__main__":

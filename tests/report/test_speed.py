@@ -58,3 +58,24 @@ def test_a_training_step(tmp_path: Path) -> None:
     page = speed_section(tmp_path)
     assert "a step takes 1.52 s, of which the products alone would take 86 % (bar: at least 65 %)" in page
     assert "a step takes 1.05 s, 61,857 points a second" in page
+
+
+def test_subsets_stand_below_the_bars(tmp_path: Path) -> None:
+    further = {"subset_points": 1024, "subsets": {"dense": 2.771, "2": 1.45, "256": 1.804}}
+    (tmp_path / "beyond.json").write_text(json.dumps({**COMMON, "command": "d", "bars": [], **further}))
+    page = speed_section(tmp_path)
+    assert "a block of 1,024 points" in page
+    assert "| n_s | dense | 2 | 256 |\n|---|---|---|---|\n| time | 2.77 | 1.45 | 1.80 |" in page
+
+
+def test_clustering_in_times_of_the_first_variant(tmp_path: Path) -> None:
+    rows = [
+        {"n": n, "variant": name, "milliseconds": ratio * n / 10, "ratio": ratio}
+        for n in (500, 5000)
+        for name, ratio in (("ISAB", 1.0), ("columns", 0.812))
+    ]
+    (tmp_path / "clustering.json").write_text(json.dumps({**COMMON, "command": "e", "rows": rows}))
+    page = speed_section(tmp_path)
+    assert "| times ISAB, sets of | 500 | 5,000 |" in page
+    assert "| ISAB | 50 ms | 500 ms |" in page
+    assert "| columns | 0.81 | 0.81 |" in page

@@ -25,6 +25,8 @@ def speed_section(folder: Path) -> str:
         "attention": bars,
         "beyond": beyond,
         "training": training,
+        "mae": autoencoder,
+        "clustering": clustering,
         "bench": times,
         "paper-memory": paper_memory,
     }
@@ -65,6 +67,26 @@ def training(result: dict[str, Any]) -> Iterator[str]:
         f"products alone would take {result['computed_percent']:.0f} %. Loading and augmentation take "
         f"{result['data_percent']:.1f} % (bar: at most 10 %)."
     )
+    yield from made_with(result)
+
+
+def autoencoder(result: dict[str, Any]) -> Iterator[str]:
+    return bars(result, "### A step of pre-training the masked autoencoder")
+
+
+def clustering(result: dict[str, Any]) -> Iterator[str]:
+    """Ratios to the first variant, which stands in milliseconds."""
+    points = list(dict.fromkeys(row["n"] for row in result["rows"]))
+    found = {(row["variant"], row["n"]): row for row in result["rows"]}
+    first = result["rows"][0]["variant"]
+    yield from ("### A training step of amortised clustering", "")
+    yield f"| times {first}, sets of | {' | '.join(f'{n:,}' for n in points)} |"
+    yield "|---" * (len(points) + 1) + "|"
+    for name in dict.fromkeys(row["variant"] for row in result["rows"]):
+        rows = [found[name, n] for n in points]
+        cells = [f"{row['milliseconds']:.0f} ms" if name == first else f"{row['ratio']:.2f}" for row in rows]
+        yield f"| {name} | {' | '.join(cells)} |"
+    yield from ("", "Processor time of forward and backward pass and Adam.")
     yield from made_with(result)
 
 
