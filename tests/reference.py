@@ -164,22 +164,20 @@ def linear(layer: LinearAttention, x: Tensor) -> Tensor:
 
 def rotary(layer: RotaryAttention, x: Tensor, positions: Tensor) -> Tensor:
     """Every pair of points, with the features of the key turned by the angles of their difference."""
-    query, key, value = project(layer, x)
+    query, key, value = (phi(part) if number < 2 else part for number, part in enumerate(project(layer, x)))
     pairs = layer.head_dim // 2
     rows = []
     for k in range(len(x)):
         heads = []
         for h in range(layer.heads):
-            total = torch.zeros_like(value[0, h])
+            total, q = torch.zeros_like(value[0, h]), query[k, h]
             for j in range(len(x)):
-                q, other = 1 + query[k, h], 1 + key[j, h]
-                weight = 0
                 for f in range(pairs):
                     angle = (layer.frequencies[h, f] * (positions[j] - positions[k])).sum()
-                    weight += (q[f] * other[f] + q[f + pairs] * other[f + pairs]) * angle.cos()
-                    weight += (q[f + pairs] * other[f] - q[f] * other[f + pairs]) * angle.sin()
-                total = total + weight * value[j, h]
-            heads.append(total / (len(x) * layer.head_dim**0.5))
+                    first, second = key[j, h, f], key[j, h, f + pairs]
+                    turned = first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()
+                    total = total + (q[f] * turned[0] + q[f + pairs] * turned[1]) * value[j, h]
+            heads.append(total / (q * key[:, h].sum(0)).sum())
         rows.append(layer.output(torch.cat(heads)))
     return torch.stack(rows)
 

@@ -15,10 +15,17 @@ from sampled_transformer import SampledAttention
 from sampled_transformer.attention import compiled
 from sampled_transformer.attention.compiled import Compiled
 from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
-from sampled_transformer.attention.rotary import _turn_ahead, _turn_back, rotary_sums
+from sampled_transformer.attention.rotary import (
+    _turn_key,
+    _turn_key_back,
+    _turn_query,
+    _turn_query_back,
+    rotary_sums,
+)
 
 SCALE = 0.3
-KERNELS = (_attend_to_pairs, _attend_to_pairs_backward, _turn_ahead, _turn_back)
+TURNS = (_turn_key, _turn_key_back, _turn_query, _turn_query_back)
+KERNELS = (_attend_to_pairs, _attend_to_pairs_backward, *TURNS)
 
 
 def permutations(batch: int, heads: int, n: int) -> Tensor:

@@ -39,6 +39,32 @@ def test_it_is_left_to_no_chance_and_its_size_does_not_grow_with_the_set() -> No
     torch.testing.assert_close(twice[:, :30], layer(x, positions), rtol=1e-5, atol=1e-6)
 
 
+def test_points_in_one_place_are_linear_attention() -> None:
+    torch.manual_seed(0)
+    rotary, linear = (create_attention(name, DIM, HEADS).double() for name in ("rotary", "linear"))
+    linear.load_state_dict(rotary.state_dict())
+    x = torch.randn(2, 20, DIM, dtype=torch.float64)
+    torch.testing.assert_close(rotary(x, torch.full((2, 20, 3), 7.0, dtype=torch.float64)), linear(x))
+
+
+def test_gradients_of_gradients() -> None:
+    torch.manual_seed(0)
+    layer = create_attention("rotary", 4, 1).double()
+    x = torch.randn(1, 3, 4, dtype=torch.float64, requires_grad=True)
+    positions = torch.randn(1, 3, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(layer, (x, positions))
+    assert torch.autograd.gradgradcheck(layer, (x, positions))
+
+
+def test_features_that_underflow_leave_nothing_undefined() -> None:
+    layer = create_attention("rotary", DIM, HEADS)
+    x = (1e4 * torch.randn(2, 20, DIM)).requires_grad_()
+    y = layer(x, torch.randn(2, 20, 3))
+    y.sum().backward()
+    assert y.isfinite().all()
+    assert x.grad.isfinite().all()
+
+
 def test_weights_are_those_of_dense_attention() -> None:
     rotary, dense = create_attention("rotary", DIM, HEADS), create_attention("dense", DIM, HEADS)
     rotary.load_state_dict(dense.state_dict())

@@ -17,12 +17,11 @@ from .kernels import without_autocast
 class RotaryAttention(Attention):
     """Every point reads all points of its set with weights that depend on what both are and on where they lie apart.
 
-    out_i = sum_j (1 + q_i) . R(x_j - x_i) (1 + k_j) v_j / (n sqrt(head_dim)), where R turns the features in pairs, pair
-    f by the angle w_f . (x_j - x_i). Since R(x_j - x_i) = R(x_i)^T R(x_j), the points are turned one by one and summed
-    up once: O(n). That is the rotary embedding of Su et al., "RoFormer" (2021), in linear attention, without its
-    positive features and its denominator. Moving a set as a whole changes nothing; the weights may be negative and do
-    not sum to one. The frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes
-    nothing.
+    out_i = sum_j phi(q_i) . R(x_j - x_i) phi(k_j) v_j / sum_j phi(q_i) . phi(k_j), phi(x) = elu(x) + 1, where R turns
+    the features in pairs, pair f by the angle w_f . (x_j - x_i). Since R(x_j - x_i) = R(x_i)^T R(x_j), the points are
+    turned one by one and summed up once: O(n). That is linear attention with the rotary embedding of Su et al.,
+    "RoFormer" (2021), for positions in space. Moving a set as a whole changes nothing; weights may be negative. The
+    frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes nothing.
 
     Args:
         low, high: length of the smallest and the largest w_f of a head, in radians for one unit of the positions. The
@@ -76,59 +75,122 @@ class RotaryAttention(Attention):
 def rotary_sums(
     query: Tensor, key: Tensor, value: Tensor, positions: Tensor, frequencies: Tensor, mask: Tensor | None
 ) -> Tensor:
-    """sum_j (1 + q_i) . R(x_j - x_i) (1 + k_j) v_j / (n sqrt(head_dim)) over all points j of the set.
+    """sum_j phi(q_i) . R(x_j - x_i) phi(k_j) v_j / sum_j phi(q_i) . phi(k_j) over all points j of the set.
 
     Query, key and value are (batch, n, heads, head_dim), positions (batch, n, coordinates), and frequencies
-    (heads, head_dim / 2, coordinates).
+    (heads, head_dim / 2, coordinates): a feature of the first half of a head and its like of the second turn together.
     """
     exact = torch.promote_types(query.dtype, torch.float32)
     angle = positions.to(exact) @ frequencies.to(exact).flatten(0, 1).T
     cosine, sine = (x.unflatten(-1, frequencies.shape[:2]) for x in (angle.cos(), angle.sin()))
+    key = key.to(exact)
     if mask is not None:
-        value = value.masked_fill(~mask[..., None, None], 0)
-    count = query.shape[1] if mask is None else mask.sum(1, dtype=exact).clamp(min=1)[:, None, None, None]
-    query, key = (_Turn.apply(x.to(exact), cosine, sine).transpose(1, 2) for x in (query, key))
-    sums = key.transpose(2, 3) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
-    return (query @ (sums / (count * query.shape[-1] ** 0.5))).transpose(1, 2).to(value.dtype)
+        key = key.masked_fill(~mask[..., None, None], -math.inf)  # whose features are zero
+    turned_key, total = _TurnedKey.apply(key, cosine, sine)
+    turned_query = _TurnedQuery.apply(query.to(exact), total, cosine, sine)
+    sums = turned_key.permute(0, 2, 3, 1) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
+    return (turned_query.transpose(1, 2) @ sums).transpose(1, 2).to(value.dtype)
 
 
-class _Turn(torch.autograd.Function):
-    """R(x) (1 + features): a feature of the first half of a head and its like of the second turn together.
+class _TurnedKey(torch.autograd.Function):
+    """R(x_j) phi(k_j) and the sum of phi(k_j) over the points.
 
-    Of its own for speed: forward and backward are one pass over memory each, and nothing but the turn itself is kept.
+    Of its own, as is that of the query, for speed: the features are cheaper to compute again than to store, and one
+    pass over memory does what autograd does in ten.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(features: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-        return _turn_ahead(features, cosine, sine)
+    def forward(key: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor]:
+        return _turn_key(key, cosine, sine)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, grad_total: Tensor) -> tuple[Tensor | None, ...]:
+        key, cosine, sine = ctx.saved_tensors
+        angles = _angle_gradients(grad, _features(key)) if ctx.needs_input_grad[1] else (None, None)
+        return _turn_key_back(grad, key, cosine, sine, grad_total), *angles
+
+
+class _TurnedQuery(torch.autograd.Function):
+    """R(x_i) phi(q_i) / (phi(q_i) . total)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(query: Tensor, total: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        return _turn_query(query, total, cosine, sine)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        features, cosine, sine = inputs
-        ctx.save_for_backward(cosine, sine, features if any(ctx.needs_input_grad[1:]) else None)
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        cosine, sine, features = ctx.saved_tensors
-        back = _turn_back(grad, cosine, sine)
-        if features is None:
-            return back, None, None
-        (first, second), (along, across) = (features + 1).chunk(2, -1), grad.chunk(2, -1)
-        return back, along * first + across * second, across * first - along * second
+        query, total, cosine, sine = ctx.saved_tensors
+        angles: tuple[Tensor | None, Tensor | None] = (None, None)
+        if ctx.needs_input_grad[2]:
+            features = _features(query)
+            angles = _angle_gradients(grad, features / _weight_of_all(features, total))
+        return *_turn_query_back(grad, query, total, cosine, sine), *angles
 
 
 @Compiled
-def _turn_ahead(features: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = (features + 1).chunk(2, -1)
+def _turn_key(key: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor]:
+    features = _features(key)
+    return _turn(features, cosine, sine), features.sum(1)
+
+
+@Compiled
+def _turn_key_back(grad: Tensor, key: Tensor, cosine: Tensor, sine: Tensor, grad_total: Tensor) -> Tensor:
+    return (_turn(grad, cosine, -sine) + grad_total[:, None]) * _slope(key)
+
+
+@Compiled
+def _turn_query(query: Tensor, total: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    features = _features(query)
+    return _turn(features / _weight_of_all(features, total), cosine, sine)
+
+
+@Compiled
+def _turn_query_back(grad: Tensor, query: Tensor, total: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor]:
+    """Of u = R phi / D with D = phi . total: dD = -(du . u) / D, and du . R phi = R^T du . phi."""
+    features = _features(query)
+    weight = _weight_of_all(features, total)
+    back = _turn(grad, cosine, -sine) / weight
+    grad_weight = -(back * features).sum(-1, keepdim=True) / weight
+    return (back + grad_weight * total[:, None]) * _slope(query), (grad_weight * features).sum(1)
+
+
+def _features(x: Tensor) -> Tensor:
+    """phi(x) = elu(x) + 1."""
+    return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+
+
+def _slope(x: Tensor) -> Tensor:
+    """The derivative of phi."""
+    return x.clamp(max=0).exp()
+
+
+def _weight_of_all(features: Tensor, total: Tensor) -> Tensor:
+    """phi(q_i) . sum_j phi(k_j), (batch, n, heads, 1); of an empty set, and where all underflows, 1."""
+    weight = (features * total[:, None]).sum(-1, keepdim=True)
+    return torch.where(weight > 0, weight, 1)
+
+
+def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
     return torch.cat([first * cosine - second * sine, first * sine + second * cosine], -1)
 
 
-@Compiled
-def _turn_back(grad: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = grad.chunk(2, -1)
-    return torch.cat([first * cosine + second * sine, second * cosine - first * sine], -1)
+def _angle_gradients(grad: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    """With respect to cosine and sine."""
+    (first, second), (along, across) = features.chunk(2, -1), grad.chunk(2, -1)
+    return along * first + across * second, across * first - along * second
 
 
 def spread_directions(count: int, coordinates: int) -> Tensor:
