@@ -51,10 +51,10 @@ class Bars:
         print(f"{'met   ' if met else 'MISSED'}  {claim}: {value:.4g} {unit} ({word} {bar:g})", flush=True)
 
 
-def both(points: int, *subjects: tuple[str, str]) -> dict[tuple[str, str], float]:
+def both(points: int, *subjects: tuple[str, str], enough: float = 20) -> dict[tuple[str, str], float]:
     """Median seconds of a forward and backward pass of (mechanism, level)."""
     runs = {" ".join(pair): Subject(*pair, SETTING, points).both for pair in subjects}
-    times = warmed(runs, 20)
+    times = warmed(runs, enough)
     return {pair: times[" ".join(pair)] for pair in subjects}
 
 

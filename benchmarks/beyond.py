@@ -14,13 +14,14 @@ from sampled_transformer.memory import keep_freed_memory
 
 SUBSETS = (2, 4, 16, 64, 256)  # n_s, those of the study variants-bricks
 SUBSET_POINTS = 1024
+ENOUGH = 6  # seconds for each row and size
 
 
 def subsets() -> dict[str, float]:
     """Time of the block with dense attention inside subsets of n_s points, as ratios to sampled attention."""
     for size in SUBSETS:
         MECHANISMS[str(size)] = Mechanism("sampled", {"inner": "dense", "subset": size})
-    times = both(SUBSET_POINTS, *((name, "block") for name in ("sampled", "dense", *map(str, SUBSETS))))
+    times = both(SUBSET_POINTS, *((name, "block") for name in ("sampled", "dense", *map(str, SUBSETS))), enough=ENOUGH)
     ratios = {name: seconds / times["sampled", "block"] for (name, _), seconds in times.items() if name != "sampled"}
     print("  ".join(f"{name}: {ratio:.2f} x" for name, ratio in ratios.items()))
     return ratios
@@ -35,7 +36,7 @@ def main() -> None:
     for points in (256, 1024, 4096, 16384):
         # Dense attention over 16,384 points takes half a minute here, and is no question.
         names = ("sampled", "linear", *ours, *(["dense"] if points < 16384 else []))
-        times = both(points, *((name, "block") for name in names))
+        times = both(points, *((name, "block") for name in names), enough=ENOUGH)
         for name in ours:
             block = times[name, "block"]
             bars.at_most(f"{name}: block, {points} points: time of sampled", block / times["sampled", "block"], 1.3)
