@@ -9,10 +9,9 @@ from .measured import HEADLINE, Measured, spread
 
 
 def search_section(study: Study, rows: list[Measured]) -> list[str]:
-    ours = next((row for row in rows if row.label == study.ours), None)
     lines = [
-        "| variant | seeds | accuracy on held-out shapes % | training loss | s a run | time of plain sampled |",
-        "|---|---|---|---|---|---|",
+        "| variant | seeds | accuracy on held-out shapes % | training loss | s a run |",
+        "|---|---|---|---|---|",
     ]
     for row in rows:
         losses = [run["figures"][HEADLINE]["train_loss"] for run in row.runs]
@@ -22,7 +21,6 @@ def search_section(study: Study, rows: list[Measured]) -> list[str]:
             spread(row.figures("validation_accuracy")),
             f"{mean(losses):.3f}",
             f"{row.seconds():.0f}",
-            f"{row.seconds() / ours.seconds():.2f} x" if ours else "",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
