@@ -14,7 +14,7 @@ from sampled_transformer.memory import keep_freed_memory
 
 SUBSETS = (2, 4, 16, 64, 256)  # n_s, those of the study variants-bricks
 SUBSET_POINTS = 1024
-ENOUGH = 6  # seconds for each row and size
+ENOUGH = 4  # seconds for each row and size
 
 
 def subsets() -> dict[str, float]:

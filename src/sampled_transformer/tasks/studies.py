@@ -132,22 +132,17 @@ def _autoencoders(mechanisms: tuple[str, ...]) -> dict[str, Row]:
 
 
 def _variants(arguments: str) -> dict[str, Row]:
-    """Sampled attention and all of its options, between no and dense attention, on a part of the training split."""
+    """Sampled attention and its options, between no and dense attention, on a part of the training split."""
     options: dict[str, dict[str, str | int]] = {
         "per-head": {"cycles": "per-head"},
         "rounds-4": {"rounds": 4},
-        "rounds-16": {"rounds": 16},
         "consistent-4": {"rounds": 4, "estimator": "consistent"},
-        "consistent-16": {"rounds": 16, "estimator": "consistent"},
         "linear-rest": {"rest": "linear"},
-        "morton": {"order": "morton"},
         "hilbert": {"order": "hilbert"},
         "mixed": {"order": "mixed"},
-        "summed-4": {"summed": 4},
-        "summed-4-windows": {"summed": 4, "order": "hilbert", "inner": "dense", "subset": 16},
         "summed-6-windows": {"summed": 6, "order": "hilbert", "inner": "dense", "subset": 16},
         "summed-8": {"summed": 8},
-        **{f"subset-{size}": {"inner": "dense", "subset": size} for size in (2, 4, 16, 64, 256)},
+        **{f"subset-{size}": {"inner": "dense", "subset": size} for size in (4, 16, 64)},
     }
     rows = {
         name: Row(f"train --recipe basic-{name} {arguments}")
@@ -239,7 +234,8 @@ STUDIES = {
         kind="search",
         ours="sampled",
         note="Measured on a fifth of the training split that was held out; the test split had no say. On 330 shapes a "
-        "difference of five points is noise: the training loss tells more.",
+        "difference of five points is noise: the training loss tells more. Dense attention inside subsets of 2 points "
+        "is nearly the plain layer, and of 256 it is dense attention.",
     ),
     "variants-modelnet40": Study(
         "Beyond the paper: the finalists on ModelNet40, 256 points, 10 epochs",
@@ -270,7 +266,7 @@ STUDIES = {
                 f"train --recipe basic-{name} --data bricks --data.points 128 --data.validation 0.2 --epochs 6 "
                 f"--options.depth 6 --options.norm true"
             )
-            for name in ("dense", "linear", "rotary", "sampled", "summed")
+            for name in ("dense", "linear", "rotary", "sampled")
         },
         kind="search",
         ours="sampled",
