@@ -12,7 +12,7 @@ from sampled_transformer.bench.subjects import MECHANISMS, Mechanism
 from sampled_transformer.machine import machine
 from sampled_transformer.memory import keep_freed_memory
 
-SUBSETS = (2, 4, 16, 64, 256)  # n_s, those of the study variants-bricks
+SUBSETS = (2, 4, 16, 64, 256)  # n_s
 SUBSET_POINTS = 1024
 ENOUGH = 4  # seconds for each row and size
 

@@ -125,6 +125,7 @@ def main() -> None:
             print(f"  {name:36} {milliseconds:9.1f} ms  {ratio:5.2f} of {REFERENCE}")
     if arguments.json:
         command = f"python benchmarks/clustering.py --threads {arguments.threads} --repeats {arguments.repeats}"
+        command += f" --points {' '.join(map(str, arguments.points))}"
         result = {"command": command, "machine": here, "versions": {"torch": torch.__version__}, "rows": rows}
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
