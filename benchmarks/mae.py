@@ -22,7 +22,7 @@ from sampled_transformer.machine import machine
 from sampled_transformer.models.mae import MaskedAutoencoder
 from sampled_transformer.models.tokens import draw_mask, group_points, take
 
-SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 64}  # those of the recipes *-small
+SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 32}  # those of the recipes *-small
 POINTS = 1024
 
 
