@@ -73,6 +73,12 @@ def test_from_pre_training_to_few_shots(shapes, tmp_path, capsys, monkeypatch):
     fine = ["train", *data, "--recipe", "finetune-modelnet40", "--attention", "dense", "--init", "pre"]
     assert main([*fine, "--out", "fine", "--epochs", "1", "--optimiser.warmup", "0", *SMALL]) == 0
     assert "encoder.stack (12); new: head (16); not used: mask_token (1)" in capsys.readouterr().out
+    words = ["train", *data, "--model", "mae-classifier", "--attention", "dense", "--init", "pre", "--epochs", "1"]
+    assert main([*words, "--out", "plain"]) == 0  # the encoder of the weights, without a word of its size
+    assert "encoder.stack (12); new: head (16); not used: mask_token (1)" in capsys.readouterr().out
+    assert main([*words, "--out", "wide", "--options.dim", "32"]) == 2
+    assert "fits another network: options.dim: expected 32, got 16" in capsys.readouterr().err
+    assert not Path("wide").exists()
     assert main(["evaluate", "fine", "--votes", "2"]) == 0
     assert "voted over 2 augmentations" in capsys.readouterr().out
 

@@ -144,7 +144,8 @@ def train(
         optimiser: how the weights are moved.
         trainer: where it runs.
         recipe: name of a recipe, whose options the line overrides, such as basic-sampled.
-        init: weights to begin with: the folder of a run, a file of weights, or a name that comes with the package.
+        init: weights to begin with: the folder of a run, a file of weights, or a name that comes with the package;
+            options of the network that are not given are theirs.
         resume: go on with the run in --out, whose options then need not be given again.
     """
     run = training_module("run")

@@ -9,7 +9,7 @@ import torch
 
 from sampled_transformer.cli import main
 from sampled_transformer.models import create_model
-from sampled_transformer.tasks.initial import load_initial
+from sampled_transformer.tasks.initial import inherited_options, load_initial
 from sampled_transformer.weights import Description, WeightsError, save_model
 
 OPTIONS = {"dim": 16, "heads": 4, "hidden": 16, "embedding": 8}
@@ -67,3 +67,21 @@ def test_the_command_begins_with_them(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["train", *small, "--out", str(tmp_path / "three"), "--init", "nowhere"]) == 2
     assert "nowhere: neither a file nor the folder of a run" in capsys.readouterr().err
     assert not (tmp_path / "three").exists()
+
+
+def test_options_of_the_weights_but_for_what_others_decide(tmp_path: Path) -> None:
+    options = {
+        "attention": "sampled",
+        "normals": False,
+        "attention_options": {"rounds": 2},
+        "mask_ratio": 0.5,
+        **OPTIONS,
+    }
+    small = {"depth": 1, "decoder_depth": 1, "groups": 8, "group_size": 4}
+    path = tmp_path / "mae.safetensors"
+    save_model(create_model("mae", **options, **small), path, Description("mae", {**options, **small}))
+    encoder = {**OPTIONS, "depth": 1, "groups": 8, "group_size": 4}
+    assert inherited_options("mae-classifier", "dense", path) == encoder
+    assert inherited_options("mae-classifier", "sampled", path) == {**encoder, "attention_options": {"rounds": 2}}
+    assert inherited_options("mae", "dense", path) == {**encoder, "decoder_depth": 1, "mask_ratio": 0.5}
+    assert inherited_options("basic", "sampled", path) == {}

@@ -21,24 +21,14 @@ from ..data import Pack
 from ..data.errors import DataError, printable
 from ..data.fewshot import Fold, fold
 from ..data.transforms import PRESETS
-from ..weights import Description, WeightsError, describe_model
+from ..weights import WeightsError, describe_model
 from .classify import Classify
-from .initial import load_initial
+from .initial import classifier_options, load_initial
 from .loading import Batches, Splits, View, derive, load_split
 from .metrics import accuracies
 from .options import FewShotSettings
 from .run import RunData, build_network, check_folder, check_options, check_points, make_trainer, write_text
 from .trained import cycle_probabilities, find_weights, view_of
-
-DECODER = ("decoder_attention", "decoder_depth", "mask_ratio")  # options of an autoencoder that its encoder has not
-
-
-def classifier_options(description: Description, where: str) -> dict[str, Any]:
-    """The options of a classifier with the encoder that a file describes."""
-    if description.model not in ("mae", "mae-classifier"):
-        raise WeightsError(f"{where}: expected a 'mae' or 'mae-classifier', it is a {description.model!r}")
-    options = {name: value for name, value in description.options.items() if name not in (*DECODER, "classes")}
-    return {"attention": "sampled", **options}
 
 
 class FewShot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,10 +13,12 @@ from torch import nn
 from ..attention import Attention
 from ..data.errors import printable
 from ..models.mae import Encoder
-from ..weights import WeightsError, load_model
+from ..weights import Description, WeightsError, describe_model, load_model
 
 HEAD = "head."  # what depends on the classes
 ENCODER = "encoder."  # what a classifier takes from a masked autoencoder
+DECODER = ("decoder_attention", "decoder_depth", "mask_ratio")  # options of an autoencoder that its encoder has not
+DECIDED = ("classes", "attention", "normals")  # by others than the weights
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,28 @@ def _parts(names: tuple[str, ...]) -> str:
         ".".join(name.split(".")[:2]) if name.startswith(ENCODER) else name.split(".")[0] for name in names
     )
     return ", ".join(f"{part} ({count})" for part, count in counts.items())
+
+
+def classifier_options(description: Description, where: str) -> dict[str, Any]:
+    """The options of a classifier with the encoder that a file describes."""
+    if description.model not in ("mae", "mae-classifier"):
+        raise WeightsError(f"{where}: expected a 'mae' or 'mae-classifier', it is a {description.model!r}")
+    options = {name: value for name, value in description.options.items() if name not in (*DECODER, "classes")}
+    return {"attention": "sampled", **options}
+
+
+def inherited_options(model: str, attention: str, path: Path) -> dict[str, Any]:
+    """The options that a network has from its first weights, unless it is given others; none where they do not fit."""
+    description = describe_model(path)
+    if model == "mae-classifier" and description.model == "mae":
+        options = classifier_options(description, printable(path))
+    elif model == description.model:
+        options = dict(description.options)
+    else:
+        return {}  # load_initial says why
+    if attention != description.options.get("attention", attention):
+        options.pop("attention_options", None)  # another mechanism has others
+    return {name: value for name, value in options.items() if name not in DECIDED}
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ from . import run as runs
 from .loading import Splits, View, load_shapes
 from .options import DataOptions, OptimiserOptions, PretrainSettings
 from .probe import QuickProbe
-from .run import Run, build_network, check_options, check_points
+from .run import Run, build_network, check_options, check_points, network_options
 from .task import Task
 
 
@@ -67,7 +67,7 @@ class PretrainRun(Run):
             raise ValueError(f"model: expected 'mae', as nothing else is pre-trained, got {settings.model!r}")
         check_options(settings.options)
         splits = load_corpus(settings.data)
-        options: dict[str, Any] = {"attention": settings.attention, "normals": False, **settings.options}
+        options: dict[str, Any] = {"attention": settings.attention, "normals": False, **network_options(settings)}
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
         check_points(network, splits.view)

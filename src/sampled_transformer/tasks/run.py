@@ -29,7 +29,7 @@ from ..weights import Description, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
 from .folders import check_unchanged, config_to_resume
-from .initial import Loaded, load_initial
+from .initial import Loaded, inherited_options, load_initial
 from .loading import Batches, Splits, View, load_splits
 from .options import DataOptions, OptimiserOptions, Settings, TrainerOptions, differences
 from .task import Task
@@ -99,7 +99,7 @@ class Run:
             "classes": len(splits.train.classes),
             "attention": settings.attention,
             "normals": splits.view.normals,
-            **settings.options,
+            **network_options(settings),
         }
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
@@ -160,6 +160,16 @@ class Run:
             "machine": machine(),
             "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
         }
+
+
+def network_options(settings: Settings) -> dict[str, Any]:
+    """Those that were given, and beside them those of the weights to begin with."""
+    if settings.init is None:
+        return dict(settings.options)
+    return {
+        **inherited_options(settings.model, settings.attention, find_weights(settings.init)),
+        **settings.options,
+    }
 
 
 def check_options(options: Mapping[str, Any]) -> None:
