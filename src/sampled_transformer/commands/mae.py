@@ -44,7 +44,8 @@ def pretrain(
         optimiser: how the weights are moved.
         trainer: where it runs.
         recipe: name of a recipe, whose options the line overrides, such as pretrain-sampled.
-        init: weights to begin with: the folder of a run, a file of weights, or a name that comes with the package.
+        init: weights to begin with: the folder of a run, a file of weights, or a name that comes with the package;
+            options of the network that are not given are theirs.
         probe_every: epochs between two linear probes on a part of the training split, if it has labels; 0 for none.
         resume: go on with the run in --out, whose options then need not be given again.
     """
