@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer.tasks.reproduce import Place, headline, reproduce, result_file, words, write_result
+from sampled_transformer.tasks.reproduce import (
+    Place,
+    headline,
+    reproduce,
+    result_file,
+    side_by_side,
+    words,
+    write_result,
+)
 from sampled_transformer.tasks.studies import STUDIES, Row, Study
 
 SMALL = "--data bricks --data.points 8 --epochs 1 --options.dim 8 --options.hidden 8"
@@ -63,6 +72,22 @@ def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: py
     assert result["seconds"] > 0
 
 
+def test_no_worker_waits_for_a_run_that_another_makes() -> None:
+    rows = {"slow": Row(""), "quick": Row(""), "needs-slow": Row("", after="slow"), "free": Row("")}
+    free = Event()
+
+    def make(row: str, seed: int) -> str:
+        if row == "free":
+            free.set()
+        elif row == "slow":  # done only if "free" is made meanwhile, though "needs-slow" stands before it
+            assert free.wait(20)
+        return row
+
+    done = [job.result() for _, job in side_by_side(Study("", rows), [(row, 0) for row in rows], 2, make)]
+    assert sorted(done) == sorted(rows)
+    assert done.index("slow") < done.index("needs-slow")
+
+
 def test_headlines() -> None:
     assert headline({"figures": {"LL0": -1.5, "LL1": -1.4}}) == "LL0 -1.5000"
     assert headline({"figures": {"accuracy": {"mean": 0.5, "deviation": 0.1}}}) == "50.00 %"
@@ -81,7 +106,7 @@ def test_makes_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     result_file(results, "tiny", "basic-sampled", 0).unlink()
     lines = list(reproduce("tiny", results=results, runs=runs, workers=2))
     assert lines[0] == "tiny: 1 of 3 runs have their result"
-    assert [line.partition(":")[0] for line in lines[1:]] == ["basic-sampled, seed 0", "basic-none, seed 1"]
+    assert {line.partition(":")[0] for line in lines[1:]} == {"basic-sampled, seed 0", "basic-none, seed 1"}
     assert there.read_text() == "made before"
     result = json.loads(result_file(results, "tiny", "basic-none", 1).read_text())
     assert result["seed"] == 1

@@ -8,8 +8,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,29 +68,54 @@ def reproduce(
     missing = [run for run in wanted if not place.result(*run).is_file()]
     yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result"
     threads = str(max(1, (os.cpu_count() or 1) // workers))
-    with ThreadPoolExecutor(workers) as pool:
-        jobs: dict[tuple[str, int], Future[str]] = {}
+    failed = []
 
-        def make(row: str, seed: int, first: Future[str] | None) -> str:
-            if first is not None:
-                first.result()  # submitted before this one, so that it is done or under way
-            return make_run(study, place, row, seed, threads)
+    def make(row: str, seed: int) -> str:
+        return make_run(study, place, row, seed, threads)
 
-        failed = []
+    for (row, seed), job in side_by_side(study, missing, workers, make):
         try:
-            for row, seed in missing:
-                jobs[row, seed] = pool.submit(make, row, seed, jobs.get((study.rows[row].after or "", seed)))
-            for (row, seed), job in jobs.items():
-                try:
-                    yield job.result()
-                except ValueError as error:  # the others can still be made
-                    failed.append(str(error))
-                    yield f"{row}, seed {seed}: failed"
+            yield job.result()
+        except ValueError as error:  # the others can still be made
+            failed.append(str(error))
+            yield f"{row}, seed {seed}: failed"
+    if failed:
+        raise ValueError(f"{len(failed)} of {len(missing)} runs failed, first {failed[0]}")
+
+
+def side_by_side(
+    study: Study, runs: Sequence[tuple[str, int]], workers: int, make: Callable[[str, int], str]
+) -> Iterator[tuple[tuple[str, int], Future[str]]]:
+    """Every run (row, seed) as it is done. One that needs another begins after it, and no worker waits for that.
+
+    It fails with the one that it needs.
+    """
+    waiting, jobs = list(runs), dict[tuple[str, int], Future[str]]()
+
+    def needed(run: tuple[str, int]) -> tuple[str, int]:
+        return study.rows[run[0]].after or "", run[1]
+
+    def begin(run: tuple[str, int]) -> str:
+        if needed(run) in jobs:
+            jobs[needed(run)].result()
+        return make(*run)
+
+    with ThreadPoolExecutor(workers) as pool:
+        under_way = dict[Future[str], tuple[str, int]]()
+        try:
+            while waiting or under_way:
+                undone = {*waiting, *under_way.values()}
+                ready = [run for run in waiting if needed(run) not in undone]
+                for run in ready[: workers - len(under_way)]:
+                    waiting.remove(run)
+                    jobs[run] = pool.submit(begin, run)
+                    under_way[jobs[run]] = run
+                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                for job in done:
+                    yield under_way.pop(job), job
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)  # Ctrl-C reaches the runs as well, which save themselves
             raise
-    if failed:
-        raise ValueError(f"{len(failed)} of {len(missing)} runs failed, first {failed[0]}")
 
 
 def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
