@@ -117,7 +117,7 @@ def _autoencoders() -> dict[str, Row]:
         "--data modelnet40 --data.root {root}",
         "finetune": "train --recipe finetune-modelnet40-small --attention {name} --epochs 3 --optimiser.warmup 1 "
         "--data modelnet40 --data.root {root}",
-        "bricks": "train --recipe finetune-modelnet40-small --attention {name} --epochs 10 "
+        "bricks": "train --recipe finetune-modelnet40-small --attention {name} --epochs 6 "
         "--data bricks --data.preset bricks",
     }
     for task, command in tasks.items():
