@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sampled_transformer.report.results import results_page
+from sampled_transformer.report.results import results_page, weights_section
 from sampled_transformer.tasks.reproduce import result_file
 from sampled_transformer.tasks.studies import STUDIES
 
@@ -59,3 +59,17 @@ def test_a_run_that_diverged_decides_no_order(tmp_path: Path) -> None:
     assert "| induced (1 of 1 diverged) | 1 | 20.00 |" in page
     assert "| induced | +60.00 ± 5.66 | +3.13 | says nothing: diverged |" in page
     assert "| sampled | 1 | 80.00 |" in page
+
+
+def test_shipped_weights_of_either_kind(tmp_path: Path) -> None:
+    common = {"description": "What.", "commands": ["sampled-transformer go"], "seconds": 60.4, "machine": "a core"}
+    one = {"accuracy": 0.5, "mean_class_accuracy": 0.25}
+    classes = {**common, "shapes": 8, "points": 16, "figures": {"one pass": one}}
+    likelihoods = {"LL0": -1.5, "LL1": -1.49, "oracle_LL0": -1.47, "oracle_LL1": -1.46}
+    mixtures = {**common, "sets": 1000, "figures": {"one pass": likelihoods}}
+    for name, entry in {"a": classes, "b": mixtures}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(entry), "utf-8")
+    first, second = weights_section(tmp_path).split("### b")
+    assert "| one pass | 50.00 | 25.00 |\n\n8 test shapes, 16 points. Made and measured with\n\n    sampled" in first
+    assert "| one pass | -1.5000 | -1.4900 | -1.4700 | -1.4600 |\n\n1000 fixed sets of mixtures. Made" in second
+    assert second.endswith("Training took 60 s of wall time on a core.\n")

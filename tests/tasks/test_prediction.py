@@ -93,6 +93,10 @@ def test_what_cannot_predict(tmp_path):
         Predictor(tmp_path / "mae.safetensors")
     with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
         evaluate(tmp_path / "mae.safetensors", "bricks")
+    mixture = create_model("pooling-mixture", dim=8)
+    save_model(mixture, tmp_path / "mixture.safetensors", Description("pooling-mixture", {"dim": 8}))
+    with pytest.raises(WeightsError, match="a 'pooling-mixture' finds clusters and names no class"):
+        Predictor(tmp_path / "mixture.safetensors")
 
 
 def test_a_cloud_with_fewer_points_is_filled_up_and_says_so(tmp_path):

@@ -108,13 +108,26 @@ def weights_section(folder: Path) -> str:
     for path in sorted(folder.glob("*.json")):
         entry = json.loads(path.read_text("utf-8"))
         lines += [f"### {path.stem}", "", entry["description"], ""]
-        lines += ["| way to ask | accuracy % | mean over classes % |", "|---|---|---|"]
-        for kind, row in entry["figures"].items():
-            lines.append(f"| {kind} | {100 * row['accuracy']:.2f} | {100 * row['mean_class_accuracy']:.2f} |")
-        lines += ["", f"{entry['shapes']} test shapes, {entry['points']} points. Made and measured with", ""]
+        *table, measured_on = (_likelihoods if "sets" in entry else _accuracies)(entry)
+        lines += [*table, f"{measured_on} Made and measured with", ""]
         lines += [f"    {command}" for command in entry["commands"]]
         lines += ["", f"Training took {entry['seconds']:.0f} s of wall time on {entry['machine']}.", ""]
     return "\n".join(lines)
+
+
+def _accuracies(entry: dict[str, Any]) -> list[str]:
+    lines = ["| way to ask | accuracy % | mean over classes % |", "|---|---|---|"]
+    for kind, row in entry["figures"].items():
+        lines.append(f"| {kind} | {100 * row['accuracy']:.2f} | {100 * row['mean_class_accuracy']:.2f} |")
+    return [*lines, "", f"{entry['shapes']} test shapes, {entry['points']} points."]
+
+
+def _likelihoods(entry: dict[str, Any]) -> list[str]:
+    lines = ["| way to ask | LL0 | LL1 | true mixtures: LL0 | LL1 |", "|---|---|---|---|---|"]
+    for kind, row in entry["figures"].items():
+        values = (f"{row[key]:.4f}" for key in ("LL0", "LL1", "oracle_LL0", "oracle_LL1"))
+        lines.append(f"| {kind} | {' | '.join(values)} |")
+    return [*lines, "", f"{entry['sets']} fixed sets of mixtures."]
 
 
 def recipe_section(folder: Path) -> str:

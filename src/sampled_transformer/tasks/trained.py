@@ -55,6 +55,11 @@ def check_classifier(description: Description, path: Path) -> None:
             f"{printable(path)}: a 'mae' rebuilds shapes and names no class; "
             "`train --model mae-classifier --init` makes a classifier of it"
         )
+    if description.model.endswith("-mixture"):
+        raise WeightsError(
+            f"{printable(path)}: a {description.model!r} finds clusters and names no class; "
+            "`cluster evaluate` and `cluster fit` use it"
+        )
 
 
 def pick_device(name: str | None) -> torch.device:
