@@ -138,6 +138,14 @@ def test_learning_rates(settings: ClusterSettings) -> None:
     assert rates == pytest.approx([1e-3, 1e-3, 1e-4])
 
 
+@pytest.mark.parametrize("clip", [0.0, 0.25])
+def test_gradients_are_clipped_if_wanted(settings: ClusterSettings, clip: float) -> None:
+    run = ClusterRun.prepare(replace(settings, clip=clip))
+    run.train_step()
+    norm = torch.cat([parameter.grad.flatten() for parameter in run.network.parameters()]).norm().item()
+    assert norm == pytest.approx(clip, rel=1e-4) if clip else norm > 1
+
+
 def test_a_likelihood_that_is_not_finite_ends_the_run(settings: ClusterSettings) -> None:
     with pytest.raises(ValueError, match=r"no longer finite in step .*: lower --rate"):
         train(replace(settings, rate=1e30))

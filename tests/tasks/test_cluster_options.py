@@ -49,6 +49,7 @@ def test_changes() -> None:
         ({"steps": 0}, "steps: expected at least 1, got 0"),
         ({"batch": 0}, "batch: expected at least 1"),
         ({"rate": -1.0}, "rate: expected a positive number"),
+        ({"clip": -1.0}, "clip: expected 0 or a positive number"),
         ({"schedule": "linear"}, "schedule: expected step or cosine"),
         ({"decay_at": 0.0}, "decay_at: expected a share"),
         ({"seed": -1}, "seed: expected 0 to"),

@@ -15,6 +15,7 @@ def cluster_train(
     steps: int = 50_000,
     batch: int = 10,
     rate: float = 1e-3,
+    clip: float = 1.0,
     schedule: Literal["step", "cosine"] = "step",
     decay_at: float = 0.7,
     seed: int = 0,
@@ -34,6 +35,7 @@ def cluster_train(
         steps: steps of training.
         batch: sets of a step.
         rate: the highest learning rate of Adam.
+        clip: largest norm of the gradient; 0 for any, as Lee et al. have it.
         schedule: of the learning rate; "step" takes a tenth of it from decay_at on, "cosine" lets it fall to zero.
         decay_at: share of the run; 0.7 is Lee et al.'s paper, 0.5 their code.
         seed: decides everything that is random.
@@ -46,7 +48,7 @@ def cluster_train(
     from sampled_transformer.tasks.cluster import train
 
     settings = ClusterSettings(
-        out, model, options or {}, data, steps, batch, rate, schedule, decay_at, seed, every, sets, recipe, device
+        out, model, options or {}, data, steps, batch, rate, clip, schedule, decay_at, seed, every, sets, recipe, device
     )
     result = train(settings, resume)
     print(_figures(result["figures"]))

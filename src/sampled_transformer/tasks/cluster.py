@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 import yaml  # type: ignore[import-untyped]
+from torch import nn
 from tqdm import tqdm
 
 from .. import __version__
@@ -96,6 +97,8 @@ class ClusterRun:
         value = log_likelihood(points, self.network(points)).mean()
         self.optimiser.zero_grad()
         (-value).backward()
+        if self.settings.clip:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimiser.step()
         self.step += 1
         return value.item()
@@ -191,7 +194,7 @@ def _loop(run: ClusterRun, bar: tqdm, asked: threading.Event) -> None:
         values.append(run.train_step())
         bar.update()
         if not math.isfinite(values[-1]):
-            raise ValueError(f"the likelihood is no longer finite in step {run.step}: lower --rate")
+            raise ValueError(f"the likelihood is no longer finite in step {run.step}: lower --rate or --clip")
         if run.step % run.settings.every == 0 or run.step == run.settings.steps:
             now = time.perf_counter()
             run.seconds, begin = run.seconds + now - begin, now

@@ -72,6 +72,7 @@ class ClusterSettings:
     steps: int = 50_000
     batch: int = 10
     rate: float = 1e-3
+    clip: float = 1.0
     schedule: Literal["step", "cosine"] = "step"
     decay_at: float = 0.7
     seed: int = 0
@@ -88,6 +89,8 @@ class ClusterSettings:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if not 0 < self.rate < math.inf:
             raise ValueError(f"rate: expected a positive number, got {self.rate}")
+        if not 0 <= self.clip < math.inf:
+            raise ValueError(f"clip: expected 0 or a positive number, got {self.clip}")
         if self.schedule not in ("step", "cosine"):
             raise ValueError(f"schedule: expected step or cosine, got {self.schedule!r}")
         if not 0 < self.decay_at <= 1:
