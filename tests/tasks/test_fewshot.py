@@ -86,6 +86,27 @@ def test_stopped_folds_go_on_and_give_the_same(settings, tmp_path, monkeypatch):
         few_shot(replace(settings, shot=5), resume=True)
 
 
+def test_a_frozen_encoder_is_read_as_it_is(settings, tmp_path, monkeypatch):
+    seen = []
+    features_of = fewshot.features_of
+    monkeypatch.setattr(
+        fewshot, "features_of", lambda network, *a, **k: seen.append(network) or features_of(network, *a, **k)
+    )
+    frozen = replace(settings, frozen=True)
+    result = few_shot(frozen)
+    stored = fewshot_state(settings)
+    for network in seen:
+        state = network.state_dict()
+        assert all(torch.equal(state[name], value) for name, value in stored.items() if name.startswith("encoder."))
+    assert result["figures"]["accuracy"]["mean"] > 0.75
+    assert set(result["figures"]) == {"accuracy", "averaged_accuracy"}
+    assert result["frozen"]
+    assert result["epochs"] == 0
+    assert "--frozen" in shlex.split(result["command"])
+    again = few_shot(replace(frozen, epochs=1, out=str(tmp_path / "again")))  # nothing is trained
+    assert again["figures"] == result["figures"]
+
+
 def test_the_encoder_comes_from_the_file_unless_from_scratch(settings):
     shared = FewShot(settings)
     stored = create_model("mae", **{**SMALL, "mask_ratio": 0.5, "decoder_depth": 2})

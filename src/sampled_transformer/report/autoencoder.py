@@ -12,6 +12,7 @@ SCRATCH = "-scratch"
 TASKS = {
     "probe": "Linear probe on ModelNet40",
     "fewshot": "Few-shot, 5-way 10-shot on ModelNet40",
+    "frozen": "Few-shot, 5-way 10-shot on ModelNet40, frozen features and a logistic regression",
     "finetune": "Fine-tuning on ModelNet40",
     "bricks": "Transfer to bricks",
 }
@@ -71,9 +72,10 @@ def bars(results: dict[str, dict[str, Any]]) -> Iterator[str]:
     for name in ("sampled", "dense"):
         if f"probe-{name}" in known:
             yield bar(f"linear probe on ModelNet40, {name}", known[f"probe-{name}"], 85, "%")
-        one, two = f"fewshot-{name}", f"fewshot-{name}{SCRATCH}"
-        if one in known and two in known:
-            yield bar(f"few-shot, {name}: pre-trained above scratch", known[one] - known[two], 3, "points")
+        for task, how in (("fewshot", ""), ("frozen", ", frozen features")):
+            one, two = f"{task}-{name}", f"{task}-{name}{SCRATCH}"
+            if one in known and two in known:
+                yield bar(f"few-shot{how}, {name}: pre-trained above scratch", known[one] - known[two], 3, "points")
     for task, title in TASKS.items():
         one, two = f"{task}-sampled", f"{task}-dense"
         if one in known and two in known:

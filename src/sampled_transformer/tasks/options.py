@@ -197,6 +197,7 @@ class FewShotSettings(Settings):
 
     `options` are further ones of the classifier; those of its encoder come with the weights, `init`. Each fold has
     `way` classes, `shot` shapes of each to train on and `queries` to test on. `scratch` begins with new weights.
+    `frozen` leaves the encoder as it is and fits a logistic regression on its features: no epochs, no optimiser.
     `samples` is a number of cycles over which probabilities are averaged, beside the one pass.
     """
 
@@ -213,6 +214,7 @@ class FewShotSettings(Settings):
     queries: int = 20
     samples: int = 1
     scratch: bool = False
+    frozen: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -129,6 +129,8 @@ def _autoencoders() -> dict[str, Row]:
             fresh = f"{words}{more}" if trains else f"{words} --scratch"
             rows[f"{task}-{name}"] = Row(begun, after=first, prints=task == "probe")
             rows[f"{task}-{name}-scratch"] = Row(fresh, after=None if trains else first, prints=task == "probe")
+    frozen = "fewshot modelnet40-mae --recipe fewshot-5way-10shot-small --frozen --data modelnet40 --data.root {root}"
+    rows["frozen-sampled"], rows["frozen-sampled-scratch"] = Row(frozen), Row(f"{frozen} --scratch")
     letter = f"{pretrain.format('sampled')} --options.decoder_attention sampled {heads} shared"
     rows["pretrain-paper"] = Row(letter)
     for task in ("probe", "fewshot"):
@@ -223,7 +225,8 @@ STUDIES = {
         kind="autoencoder",
         note="Pre-trained for 36 epochs on the 9,843 training shapes of ModelNet40, 6 blocks of width 192; the test "
         "split took no part in it. `sampled` has a cycle for each head in the encoder and a dense decoder; `paper` "
-        "has one cycle for all heads, and a sampled decoder.",
+        "has one cycle for all heads, and a sampled decoder. Few shots with frozen features are those of the weights "
+        "that come with the package, which are `sampled` in half precision.",
     ),
     "calibration": Study(
         "Calibration, and the spread over cycles",
