@@ -39,7 +39,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
             "set-transformer-mixture",
             {"attention_options": {"reading": "columns", "kept": kept}},
         )
-        for kept in (1, 2, 4)
+        for kept in (1, 2, 4, 8)
     },
     "sampled self-attention": ("set-transformer-mixture", {"attention": "sampled"}),
     "sampled, dense in subsets of 16": (

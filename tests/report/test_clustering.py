@@ -23,5 +23,5 @@ def test_rows_are_means_over_seeds() -> None:
     sampled = "| ISAB(16) + PMA, sampled as in the paper | 2 | -1.6000 ± 0.1414 | -1.5000 ± 0.1414 | 0.2000 | 60 |"
     assert f"{sampled} -1.5663 | -1.5272 |  |" in text
     ending = " | -1.5100 | -1.4100 | 0.1100 | 60 |  |  | -1.52, met |"
-    assert f"| ISAB(16) + PMA, every point read by 2 of 16 | 1{ending}" in text
+    assert f"| ISAB(16) + PMA, every point read by 4 of 16 | 1{ending}" in text
     assert text[-1].endswith("| -1.52, **missed** |")
