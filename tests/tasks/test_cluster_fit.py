@@ -210,6 +210,10 @@ def test_results_as_files(weights: Path, corners: np.ndarray, tmp_path: Path) ->
     names = [child.tag.partition("}")[2] for child in root]
     assert names.count("circle") == 160
     assert names.count("ellipse") == 4
+    *numbers, reach = (child.text for child in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert numbers == ["0", "1", "2", "3"]
+    low, high = corners.min(0), corners.max(0)
+    assert reach == f"x1 {low[0]:.4g} to {high[0]:.4g}, x2 {low[1]:.4g} to {high[1]:.4g}"
     for child in root.iter("{http://www.w3.org/2000/svg}circle"):
         assert 0 <= float(child.attrib["cx"]) <= 640
         assert 0 <= float(child.attrib["cy"]) <= 640
@@ -220,4 +224,5 @@ def test_pictures_of_other_dimensions(tmp_path: Path, dimension: int) -> None:
     weights = network_file(tmp_path / "model.safetensors", dimension)
     points = np.random.default_rng(0).normal(size=(20, dimension))
     write_clusters(fit(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
-    ElementTree.parse(tmp_path / "out.svg")
+    root = ElementTree.parse(tmp_path / "out.svg").getroot()
+    assert (" x2 " in list(root)[-1].text) == (dimension > 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import trimesh
@@ -13,6 +14,7 @@ from sampled_transformer.cli import main
 from sampled_transformer.tasks.trained import find_weights, list_weights
 from sampled_transformer.weights import describe_model, load_model
 
+MODELS = {"modelnet40-mae": "mae", "mixtures": "set-transformer-mixture"}
 RESULTS = Path(__file__).parents[2] / "results" / "weights"
 
 
@@ -21,9 +23,12 @@ def test_small_and_silent_about_the_machine_that_made_them(name: str) -> None:
     path = find_weights(name)
     assert path.stat().st_size <= 4_000_000
     description = describe_model(path)
-    assert description.model == ("mae" if name.endswith("-mae") else "basic")
-    assert description.options["attention"] == "sampled"
-    assert description.notes["data"]["root"] is None
+    assert description.model == MODELS.get(name, "basic")
+    if name == "mixtures":
+        assert description.options["attention_options"]["reading"] == "columns"
+    else:
+        assert description.options["attention"] == "sampled"
+    assert description.notes["data"].get("root") is None
     assert "/" not in json.dumps(description.notes)
 
 
@@ -68,3 +73,22 @@ def test_a_classifier_begins_with_the_autoencoder(tmp_path: Path, capsys: pytest
     assert main([*words, "--epochs", "1", "--out", str(tmp_path / "run"), "--data.points", "128"]) == 0
     assert "encoder.embedding (" in capsys.readouterr().out
     assert load_model(tmp_path / "run" / "model.safetensors")[1].options["attention_options"] == {"cycles": "per-head"}
+
+
+def test_mixtures_are_found_without_any_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    centres = np.array([[10.0, 0.0], [-20.0, 5.0], [0.0, 30.0], [25.0, 25.0]])
+    random = np.random.default_rng(0)
+    points = centres[random.integers(4, size=400)] + random.normal(scale=1.5, size=(400, 2))
+    np.savetxt(tmp_path / "points.csv", points, delimiter=",")
+    assert main(["cluster", "fit", str(tmp_path / "points.csv"), "--json"]) == 0
+    found = np.array([cluster["mean"] for cluster in json.loads(capsys.readouterr().out)["clusters"]])
+    distances = np.linalg.norm(found[:, None] - centres, axis=-1)
+    assert distances.min(0).max() < 1.5  # every centre has a mean within a deviation
+
+
+def test_mixtures_are_as_good_as_the_results_say(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sklearn")
+    assert main(["cluster", "evaluate", "mixtures", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    stored = json.loads((RESULTS / "mixtures.json").read_text("utf-8"))["figures"]["one pass"]
+    assert figures == pytest.approx(stored, abs=1e-4)

@@ -67,7 +67,8 @@ def cluster_evaluate(
     """Measure a trained network: log-likelihood per point before (LL0) and after one EM step (LL1), and the oracle's.
 
     Args:
-        weights: the folder of a run of `cluster train`, or its file of weights.
+        weights: the folder of a run of `cluster train`, its file of weights, or the name of weights that come with the
+            package.
         data: what is different in the sets that are drawn; the rest is as in training.
         sets: how many; the first of them are the same in every process.
         samples: passes of a sampled network, of which the one its own set likes best is taken.
@@ -86,7 +87,7 @@ def cluster_evaluate(
 
 def cluster_fit(
     file: str,
-    weights: str = "",
+    weights: str = "mixtures",
     out: str | None = None,
     picture: str | None = None,
     refine: int = 0,
@@ -101,7 +102,8 @@ def cluster_fit(
 
     Args:
         file: a table of points (.csv, .txt, .npy), or any file of points that `data pack` reads for a 3-D network.
-        weights: the folder of a run of `cluster train`, or its file of weights; required.
+        weights: the folder of a run of `cluster train`, its file of weights, or the name of weights that come with the
+            package: "mixtures" finds four clusters in the plane.
         out: a file to write, .json for all that was found, .csv for the points with their clusters, where a cluster
             without points has no line; the screen shows it.
         picture: a file to draw the first two coordinates and the clusters to, .svg.
@@ -116,8 +118,6 @@ def cluster_fit(
     from sampled_transformer.tasks.cluster_fit import check_ending, fit, write_clusters
     from sampled_transformer.tasks.trained import find_weights
 
-    if not weights:
-        raise ValueError("weights: expected the folder of a run of `cluster train`, --weights runs/name")
     check_ending("out", out, ".json", ".csv")
     check_ending("picture", picture, ".svg")
     clusters = fit(file, find_weights(weights), refine=refine, samples=samples, device=device)

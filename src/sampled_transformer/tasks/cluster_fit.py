@@ -276,7 +276,7 @@ def _csv(clusters: Clusters) -> str:
 
 
 def picture(clusters: Clusters, size: int = 640) -> str:
-    """An SVG of the first two coordinates: points in the colour of their cluster, ellipses of two deviations."""
+    """An SVG of the first two coordinates: points in the colour of their cluster, ellipses of two deviations, their numbers."""
     points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
     means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
     low, high = points.min(0), points.max(0)
@@ -298,5 +298,13 @@ def picture(clusters: Clusters, size: int = 640) -> str:
             zip(place(means).tolist(), deviations.tolist(), clusters.weights.tolist(), strict=True)
         )
     ]
+    marks += [
+        f'<text x="{x:.1f}" y="{y:.1f}" font-family="sans-serif" font-size="16" text-anchor="middle" '
+        f'dominant-baseline="central" stroke="white" stroke-width="4" paint-order="stroke">{own}</text>'
+        for own, (x, y) in enumerate(place(means).tolist())
+    ]
+    ranges = zip(low[: clusters.points.shape[1]].tolist(), high.tolist(), strict=False)
+    reach = ", ".join(f"x{axis} {least:.4g} to {most:.4g}" for axis, (least, most) in enumerate(ranges, 1))
+    marks.append(f'<text x="8" y="{size - 8}" font-family="sans-serif" font-size="12" fill="#555">{reach}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {size} {size}">'
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *marks, "</svg>", ""])
