@@ -276,7 +276,7 @@ def _csv(clusters: Clusters) -> str:
 
 
 def picture(clusters: Clusters, size: int = 640) -> str:
-    """An SVG of the first two coordinates: points in the colour of their cluster, ellipses of two deviations, their numbers."""
+    """An SVG of the first two coordinates: points in their cluster's colour, ellipses of two deviations, numbers."""
     points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
     means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
     low, high = points.min(0), points.max(0)
