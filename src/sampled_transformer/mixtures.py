@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -64,11 +65,10 @@ def em_step(points: Tensor, mixture: Mixture) -> Mixture:
 
 def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covariance = "diagonal") -> np.ndarray:
     """LL1: the log-likelihood per point of each set after one EM step of scikit-learn from the given mixtures."""
-    try:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.mixture import GaussianMixture
-    except ModuleNotFoundError:
-        raise ValueError('scikit-learn is not installed: pip install "sampled-transformer[cluster]"') from None
+    check_scikit()
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
     if covariance not in SCIKIT_NAMES:
         raise ValueError(f"covariance: expected one of {', '.join(SCIKIT_NAMES)}, got {covariance!r}")
     scores = []
@@ -89,6 +89,12 @@ def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covarian
             )
             scores.append(start.fit(one).score(one))
     return np.array(scores)
+
+
+def check_scikit() -> None:
+    """Say that scikit-learn is missing, before anything is computed."""
+    if find_spec("sklearn") is None:
+        raise ValueError('scikit-learn is not installed: pip install "sampled-transformer[cluster]"')
 
 
 def _precisions(deviations: np.ndarray, covariance: Covariance) -> np.ndarray:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+import yaml
 
 from sampled_transformer.models import create_model
 from sampled_transformer.models.hierarchical import PARENT_BLOCKS, PARENT_STRIDES, Stage
+from sampled_transformer.tasks.recipes import recipe_text
 
 SMALL = {"widths": (32, 64, 64), "neighbours": (4, 4, 4), "strides": (2, 2, 2), "blocks": (1, 2, 1)}
 
@@ -69,6 +71,11 @@ def test_knn_has_the_neighbours_of_its_stage_and_vectors() -> None:
     attentions = [stage.blocks[0].attention for stage in network.stages]
     assert [layer.k for layer in attentions] == [8, 16, 16, 16, 16]
     assert all(layer.vector for layer in attentions)
+    small = create_model(
+        "hierarchical", classes=5, attention="knn", attention_options={"vector": True}, **SMALL, stages=3
+    )
+    small(*cloud()).square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in small.parameters())
 
 
 def test_few_points_and_evaluation_that_repeats() -> None:
@@ -103,3 +110,21 @@ def test_bad_calls() -> None:
     assert bare(cloud()[0]).shape == (3, 5)
     with pytest.raises(ValueError, match="normals: expected none"):
         bare(*cloud())
+
+
+@pytest.mark.parametrize("name", ["sampled", "knn"])
+def test_recipes_have_the_settings_of_point_transformer(name: str) -> None:
+    recipe = yaml.safe_load(recipe_text(f"hierarchical-{name}"))
+    assert (recipe["model"], recipe["attention"], recipe["options"]) == ("hierarchical", name, {"stages": 5})
+    assert (recipe["epochs"], recipe["data"]["points"]) == (200, 1024)
+    given = {"name": "sgd", "rate": 0.05, "weight_decay": 1e-4, "decay": 0.1, "milestones": [120, 160]}
+    assert given.items() <= recipe["optimiser"].items()
+
+
+def test_wrong_shapes_are_told() -> None:
+    network = create_model("hierarchical", classes=5, **SMALL, stages=1)
+    points, normals = cloud(10)
+    with pytest.raises(ValueError, match=r"points: expected \(batch, n, 3\) with at least one point, got \(3, 10, 2\)"):
+        network(points[..., :2], normals)
+    with pytest.raises(ValueError, match=r"normals: expected the shape of the points \(3, 10, 3\), got \(3, 9, 3\)"):
+        network(points, normals[:, :9])

@@ -5,7 +5,6 @@ import torch
 from public_set_transformer import PublicNetwork, PublicPMA, PublicSAB, public_classifier, public_mixture, public_parse
 from torch import nn
 
-from sampled_transformer.models.mixture import SMALLEST_DEVIATION
 from sampled_transformer.models.set_transformer_weights import convert, load_public
 
 
@@ -50,7 +49,7 @@ def test_the_head_of_the_public_script_is_the_same_mixture(form: str) -> None:
     found = network(points)
     torch.testing.assert_close(found.log_weights.exp(), weights, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(found.means, means, rtol=1e-5, atol=2e-6)
-    torch.testing.assert_close(found.deviations, deviations + SMALLEST_DEVIATION, rtol=1e-5, atol=2e-6)
+    torch.testing.assert_close(found.deviations, deviations, rtol=1e-5, atol=2e-6)
 
 
 def test_classifiers_are_unwrapped_too() -> None:
@@ -91,7 +90,14 @@ def test_other_state_dicts_are_refused() -> None:
         convert({**state, "enc.0.mab0.ln0.weight": torch.ones(16)})
     with pytest.raises(ValueError, match="state: expected weights that fit one network"):
         load_public({**state, "dec.3.bias": torch.zeros(2)})
-    with pytest.raises(ValueError, match="state: expected tensors by name, or these under 'state_dict'"):
-        load_public({"state_dict": [1, 2]})
+    for odd in ({"state_dict": [1, 2]}, [1, 2], "weights.pth"):
+        with pytest.raises(ValueError, match="state: expected tensors by name, or these under 'state_dict'"):
+            load_public(odd)
+    for name in ("step", "enc.0.mab0", "enc.0.mab0.fc_q", "dec.9.S.weight"):
+        with pytest.raises(ValueError, match=f"state: expected names of a public Set Transformer.*got '{name}'"):
+            load_public({**state, name: torch.zeros(1)})
+    for name, ours in {"enc.0.mab1.fc_q.weight": "mab1.query.weight", "dec.3.weight": "head.weight"}.items():
+        with pytest.raises(ValueError, match=f"state: expected the state_dict of a whole .*lacks its .*{ours}"):
+            load_public({key: tensor for key, tensor in state.items() if key != name})
     with pytest.raises(ValueError, match="state: expected weights that fit one network"):
         load_public(public_mixture(inputs=4, outputs=8).state_dict())  # three deviations for four axes

@@ -125,6 +125,15 @@ def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSetti
         train(settings, resume=True)
 
 
+def test_a_missing_library_is_told_before_the_training(
+    settings: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sampled_transformer.mixtures.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="scikit-learn is not installed: pip install"):
+        train(settings)
+    assert not Path(settings.out).exists()
+
+
 def test_learning_rates(settings: ClusterSettings) -> None:
     run = ClusterRun.prepare(replace(settings, schedule="cosine", steps=100))
     rates = []

@@ -30,6 +30,22 @@ def test_the_fixed_sets_are_those_of_the_data_package() -> None:
         assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+def test_fewer_fixed_sets_are_the_first_of_more() -> None:
+    few, more = fixed_sets(MixtureOptions(), 15), fixed_sets(MixtureOptions(), 20)
+    assert [len(batch.points) for batch in few] == [10, 5]
+    assert torch.equal(few[1].points, more[1].points[:5])
+
+
+@pytest.mark.parametrize(("reading", "passes"), [("all", 1), ("rows", 4), ("columns", 4)])
+def test_a_network_without_chance_is_asked_once(reading: str, passes: int) -> None:
+    options = {"dim": 8, "heads": 2, "attention_options": {"inducing": 4, "reading": reading}}
+    network = create_model("set-transformer-mixture", **options).eval()
+    calls = []
+    network.register_forward_hook(lambda *given: calls.append(1))
+    best_of(network, torch.randn(2, 20, 2), samples=4)
+    assert len(calls) == passes
+
+
 class Oracle(torch.nn.Module):
     """Knows the answers."""
 

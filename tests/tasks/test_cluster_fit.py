@@ -16,7 +16,7 @@ from sampled_transformer.tasks.cluster_evaluation import best_of, load_mixture_n
 from sampled_transformer.tasks.cluster_fit import (
     Clusters,
     central_points,
-    check_ending,
+    check_target,
     fit,
     read_points,
     write_clusters,
@@ -141,7 +141,11 @@ def test_other_files(tmp_path: Path, corners: np.ndarray) -> None:
     assert np.array_equal(read_points(tmp_path / "a.npy", 2), corners)
     wide = np.random.default_rng(0).normal(size=(30, 5))
     assert np.array_equal(read_points(write(tmp_path / "a.txt", wide), 5), wide)
-    assert np.array_equal(read_points(write(tmp_path / "b.txt", wide), 3), wide[:, :3])  # the rest may be colours
+    assert np.array_equal(read_points(write(tmp_path / "b.xyz", wide), 3), wide[:, :3])  # the rest may be colours
+    with pytest.raises(
+        DataError, match=r"a\.txt: expected 3 numbers a point, those of the network, got shape \(30, 5\)"
+    ):
+        read_points(tmp_path / "a.txt", 3)
     ply = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n"
     (tmp_path / "a.ply").write_text(ply + "0 0 0\n1 2 3\n")
     assert read_points(tmp_path / "a.ply", 3).tolist() == [[0, 0, 0], [1, 2, 3]]
@@ -159,6 +163,7 @@ def test_other_files(tmp_path: Path, corners: np.ndarray) -> None:
         ("1,2\n3,4\n5,inf\n7,8\n", "NaN or infinity in point 3"),
         ("1,2,3\n" * 9, r"expected 2 numbers a point, those of the network, got shape \(9, 3\)"),
         ("1\n" * 9, "expected 2 numbers a point"),
+        ("1,2\n3,4\n5,1e308\n7,-1e308\n", r"expected coordinates below 1e\+150, got 1e\+308"),
         ("1,2\n3\n", "line 2: 1 numbers where the first line has 2"),
         ("1,2\n3,4\n5,six\n", "line 3: 'six' is not a number"),
         ("1,2\n1,,2\n", "line 2: expected a number in every field, got none in field 2"),
@@ -189,7 +194,12 @@ def test_bad_files_and_options(weights: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="refine: expected 0 or more EM steps, got -1"):
         fit(tmp_path / "a.ply", weights, refine=-1)
     with pytest.raises(ValueError, match=r"out: expected a file that ends in \.json or \.csv, got 'a\.txt'"):
-        check_ending("out", "a.txt", ".json", ".csv")
+        check_target("out", "a.txt", ".json", ".csv")
+    with pytest.raises(ValueError, match=r"out: expected a folder that exists, got '.*nowhere.a\.csv'"):
+        check_target("out", str(tmp_path / "nowhere" / "a.csv"), ".json", ".csv")
+    np.save(tmp_path / "text.npy", np.full((9, 2), "a"))
+    with pytest.raises(DataError, match=r"text\.npy: "):
+        fit(tmp_path / "text.npy", weights)
 
 
 def test_results_as_files(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
@@ -226,3 +236,11 @@ def test_pictures_of_other_dimensions(tmp_path: Path, dimension: int) -> None:
     write_clusters(fit(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
     root = ElementTree.parse(tmp_path / "out.svg").getroot()
     assert (" x2 " in list(root)[-1].text) == (dimension > 1)
+
+
+def test_a_picture_of_points_that_vary_in_the_third_coordinate_alone(tmp_path: Path) -> None:
+    weights = network_file(tmp_path / "model.safetensors", 3)
+    points = np.ones((20, 3))
+    points[:, 2] = np.arange(20)
+    write_clusters(fit(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
+    assert '"nan"' not in (tmp_path / "out.svg").read_text()

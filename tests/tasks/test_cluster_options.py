@@ -71,5 +71,7 @@ def test_only_what_is_given_changes() -> None:
 def test_bad_sets_are_named() -> None:
     with pytest.raises(ValueError, match=r"data\.points: expected \[low, high\]"):
         MixtureOptions(points=(5, 5))
+    with pytest.raises(ValueError, match=r"data\.points: expected at least 4 points for 4 clusters, got \[3, 9\]"):
+        MixtureOptions(points=(3, 9))
     with pytest.raises(ValueError, match=r"data\.deviation: expected a positive number, got nan"):
         MixtureOptions(deviation=float("nan"))

@@ -41,7 +41,7 @@ def test_rows_beside_a_study_exist_and_are_compared() -> None:
         for other, row in study.beside:
             assert row in STUDIES[other].rows
             assert row not in study.rows
-            assert (study.ours, row) in study.pairs()
+            assert not study.ours or (study.ours, row) in study.pairs()
     assert ("basic-rotary", "basic-dense") in STUDIES["variants-modelnet40"].pairs()
 
 

@@ -115,11 +115,11 @@ def cluster_fit(
     from json import dumps
 
     from sampled_transformer.data.errors import printable
-    from sampled_transformer.tasks.cluster_fit import check_ending, fit, write_clusters
+    from sampled_transformer.tasks.cluster_fit import check_target, fit, write_clusters
     from sampled_transformer.tasks.trained import find_weights
 
-    check_ending("out", out, ".json", ".csv")
-    check_ending("picture", picture, ".svg")
+    check_target("out", out, ".json", ".csv")
+    check_target("picture", picture, ".svg")
     clusters = fit(file, find_weights(weights), refine=refine, samples=samples, device=device)
     for path in (out, picture):
         if path is not None:

@@ -82,11 +82,15 @@ class HierarchicalClassifier(nn.Module):
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """Logits (batch, classes) of points (batch, n, 3)."""
-        if points.dim() != 3 or points.shape[1] < 1:
+        if points.dim() != 3 or points.shape[1] < 1 or points.shape[2] != 3:
             raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {tuple(points.shape)}")
         if (normals is None) == self.normals:
             expected = "those of the points" if self.normals else "none, as the network was built without"
             raise ValueError(f"normals: expected {expected}")
+        if normals is not None and normals.shape != points.shape:
+            raise ValueError(
+                f"normals: expected the shape of the points {tuple(points.shape)}, got {tuple(normals.shape)}"
+            )
         x = points if normals is None else torch.cat([points, normals], -1)
         for stage in self.stages:
             points, x = stage(points, x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -19,11 +20,13 @@ SMALLEST_DEVIATION = 1e-4  # in the units of the training sets: a component on o
 class MixtureNetwork(nn.Module):
     """What the networks share: sets in any form go in, one mixture a set comes out. `raw` is the network itself."""
 
-    def __init__(self, inputs: int, components: int) -> None:
+    def __init__(self, inputs: int, components: int, smallest_deviation: float = SMALLEST_DEVIATION) -> None:
         super().__init__()
         if inputs < 1 or components < 1:
             raise ValueError(f"inputs, components: expected at least 1, got {inputs} and {components}")
-        self.inputs, self.components = inputs, components
+        if not 0 <= smallest_deviation < math.inf:
+            raise ValueError(f"smallest_deviation: expected 0 or a positive number, got {smallest_deviation}")
+        self.inputs, self.components, self.smallest_deviation = inputs, components, smallest_deviation
 
     @property
     def outputs(self) -> int:
@@ -35,7 +38,7 @@ class MixtureNetwork(nn.Module):
         check_width(points, self.inputs)
         raw = in_any_form(self.raw, points, mask, ptr)
         logits, means, deviations = raw.split([1, self.inputs, self.inputs], -1)
-        return Mixture(logits.squeeze(-1).log_softmax(-1), means, softplus(deviations) + SMALLEST_DEVIATION)
+        return Mixture(logits.squeeze(-1).log_softmax(-1), means, softplus(deviations) + self.smallest_deviation)
 
     def raw(self, points: Tensor, mask: Tensor | None) -> Tensor:
         """(batch, n, inputs) -> (batch, components, outputs): a logit, a mean, deviations before softplus."""
@@ -53,6 +56,7 @@ class SetTransformerMixture(MixtureNetwork):
         decoder_depth: SABs between the components, 2 in Lee et al.'s code and in the paper, 1 in Lee et al.'s paper.
         attention_options: further options of the blocks over the points, such as reading="rows" for the paper's
             sampled form, or reading="columns" for one that reads every point.
+        smallest_deviation: added to every deviation; Lee et al. add none.
     """
 
     def __init__(
@@ -66,8 +70,9 @@ class SetTransformerMixture(MixtureNetwork):
         depth: int = 2,
         decoder_depth: int = 2,
         attention_options: Mapping[str, Any] | None = None,
+        smallest_deviation: float = SMALLEST_DEVIATION,
     ) -> None:
-        super().__init__(inputs, components)
+        super().__init__(inputs, components, smallest_deviation)
         self.encoder = SetEncoder(inputs, dim, heads, depth, components, attention, **(attention_options or {}))
         self.decoder = nn.Sequential(*(SAB(dim, dim, heads) for _ in range(decoder_depth)))
         self.head = nn.Linear(dim, self.outputs)

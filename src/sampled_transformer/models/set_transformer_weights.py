@@ -42,10 +42,16 @@ def load_public(state: Mapping[str, Any], heads: int = 4) -> nn.Module:
     """
     state = unwrap(state)
     tensors = convert(state)
+    for part in ("head.weight", "head.bias", "encoder.pool.seeds"):
+        if part not in tensors:
+            raise ValueError(f"state: expected the state_dict of a whole public Set Transformer, it lacks its {part}")
     blocks = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.blocks."))
     induced = "encoder.blocks.0.inducing" in tensors
-    first = tensors["encoder.blocks.0." + ("mab1" if induced else "attention") + ".query.weight"]  # (dim, inputs)
-    options = {
+    query = "encoder.blocks.0." + ("mab1" if induced else "attention") + ".query.weight"
+    if query not in tensors:
+        raise ValueError(f"state: expected the state_dict of a whole public Set Transformer, it lacks its {query}")
+    first = tensors[query]  # (dim, inputs)
+    options: dict[str, Any] = {
         "attention": "induced" if induced else "dense",
         "dim": first.shape[0],
         "heads": heads,
@@ -56,12 +62,17 @@ def load_public(state: Mapping[str, Any], heads: int = 4) -> nn.Module:
     if "dec.0.S" in state:
         decoder = [int(name.split(".")[1]) for name in tensors if name.startswith("decoder.")]
         inputs = first.shape[1]
-        options |= {"inputs": inputs, "decoder_depth": 1 + max(decoder, default=-1)}
+        options |= {
+            "inputs": inputs,
+            "components": len(tensors["encoder.pool.seeds"]),
+            "decoder_depth": 1 + max(decoder, default=-1),
+            "smallest_deviation": 0.0,
+        }
         if len(head) == inputs + 2:  # one deviation for all axes
             for name in ("head.weight", "head.bias"):
                 row = tensors[name][-1:]
                 tensors[name] = torch.cat([tensors[name], *[row] * (inputs - 1)])
-        network = create_model("set-transformer-mixture", components=len(tensors["encoder.pool.seeds"]), **options)
+        network = create_model("set-transformer-mixture", **options)
     else:
         network = create_model("set-transformer", classes=len(head), normals=first.shape[1] == 6, **options)
     try:
@@ -74,7 +85,7 @@ def load_public(state: Mapping[str, Any], heads: int = 4) -> nn.Module:
 
 def unwrap(state: Mapping[str, Any]) -> dict[str, Tensor]:
     """The tensors of a file by their public names, without what torch.save and DataParallel were given around them."""
-    inner = state.get("state_dict", state)
+    inner = state.get("state_dict", state) if isinstance(state, Mapping) else None
     if not isinstance(inner, Mapping) or not all(isinstance(tensor, Tensor) for tensor in inner.values()):
         raise ValueError("state: expected tensors by name, or these under 'state_dict'")
     return {str(name).removeprefix("module."): tensor for name, tensor in inner.items()}
@@ -92,22 +103,24 @@ def convert(state: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def _rename(name: str, pool: str, decoder: Mapping[str, int]) -> str:
-    part, place, *rest = name.split(".")
-    words = [LAYERS.get(word, word) for word in rest]
-    if part == "enc" and words == ["I"]:
-        return f"encoder.blocks.{place}.inducing"
-    if part == "enc" and words[0] in ("mab0", "mab1", "mab") and words[1] in LAYERS.values():
-        block = "attention" if words[0] == "mab" else words[0]
-        return f"encoder.blocks.{place}.{block}.{'.'.join(words[1:])}"
-    if part == "dec" and place == pool:
-        if words == ["S"]:
+    parameter = re.fullmatch(r"(enc|dec)\.(\d+)\.(I|S|weight|bias)", name)
+    layer = re.fullmatch(r"(enc|dec)\.(\d+)\.(mab|mab0|mab1)\.(fc_[qkvo])\.(weight|bias)", name)
+    if parameter:
+        part, place, word = parameter.groups()
+        if (part, word) == ("enc", "I"):
+            return f"encoder.blocks.{place}.inducing"
+        if (part, word, place) == ("dec", "S", pool):
             return "encoder.pool.seeds"
-        if words[0] == "mab" and words[1] in LAYERS.values():
-            return f"encoder.pool.{'.'.join(words)}"
-    if part == "dec" and place in decoder and words[0] == "mab" and words[1] in LAYERS.values():
-        return f"decoder.{decoder[place]}.attention.{'.'.join(words[1:])}"
-    if part == "dec" and words in (["weight"], ["bias"]):
-        return f"head.{words[0]}"
+        if part == "dec" and word in ("weight", "bias"):
+            return f"head.{word}"
+    if layer:
+        part, place, block, word, kind = layer.groups()
+        if part == "enc":
+            return f"encoder.blocks.{place}.{'attention' if block == 'mab' else block}.{LAYERS[word]}.{kind}"
+        if block == "mab" and place == pool:
+            return f"encoder.pool.mab.{LAYERS[word]}.{kind}"
+        if block == "mab" and place in decoder:
+            return f"decoder.{decoder[place]}.attention.{LAYERS[word]}.{kind}"
     raise ValueError(f"state: expected names of a public Set Transformer without LayerNorm, got {name!r}")
 
 

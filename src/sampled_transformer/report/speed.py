@@ -86,7 +86,7 @@ def clustering(result: dict[str, Any]) -> Iterator[str]:
         rows = [found[name, n] for n in points]
         cells = [f"{row['milliseconds']:.0f} ms" if name == first else f"{row['ratio']:.2f}" for row in rows]
         yield f"| {name} | {' | '.join(cells)} |"
-    yield from ("", "Processor time of forward and backward pass and Adam.")
+    yield from ("", "Processor time of forward and backward pass, clipping and Adam, as in `cluster train`.")
     yield from made_with(result)
 
 

@@ -29,7 +29,7 @@ from ..data.atomic import atomic_write
 from ..data.errors import printable
 from ..data.gaussians import FIXED_SEED, Mixtures
 from ..machine import machine
-from ..mixtures import log_likelihood
+from ..mixtures import check_scikit, log_likelihood
 from ..models import create_model
 from ..models.mixture import MixtureNetwork
 from ..weights import Description, save_model
@@ -153,6 +153,7 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
 
     Raises KeyboardInterrupt, with a line that says how to go on, after Ctrl-C.
     """
+    check_scikit()
     folder = Path(settings.out)
     check_folder(folder, settings, resume)
     run = ClusterRun.prepare(settings)

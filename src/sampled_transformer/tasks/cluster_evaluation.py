@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from ..mixtures import Covariance, Mixture, log_likelihood, scikit_log_likelihoo
 from ..models.mixture import MixtureNetwork
 from ..weights import Description, WeightsError, load_model
 from .cluster_options import MixtureChanges, MixtureOptions
-from .trained import pick_device
+from .trained import cyclic_layers, pick_device
 
 
 def draw(options: MixtureOptions, sets: int, generator: torch.Generator) -> Mixtures:
@@ -33,11 +33,15 @@ def draw(options: MixtureOptions, sets: int, generator: torch.Generator) -> Mixt
 
 
 def fixed_sets(options: MixtureOptions, sets: int = 1000, seed: int = FIXED_SEED, batch: int = 10) -> list[Mixtures]:
-    """The same sets in every process, in batches of one size each; with default options those of `fixed_mixtures`."""
+    """The same sets in every process, in batches of one size each; with default options those of `fixed_mixtures`.
+
+    Fewer of them are the first ones of more.
+    """
     if sets < 1:
         raise ValueError(f"sets: expected at least 1, got {sets}")
     generator = torch.Generator().manual_seed(seed)
-    return [draw(options, min(batch, sets - start), generator) for start in range(0, sets, batch)]
+    drawn = [draw(options, batch, generator) for _ in range(0, sets, batch)]
+    return [*drawn[:-1], Mixtures(*(part[: sets - batch * (len(drawn) - 1)] for part in drawn[-1]))]
 
 
 @torch.inference_mode()
@@ -56,12 +60,12 @@ def best_of(network: nn.Module, points: Tensor, samples: int = 1) -> Mixture:
     """The likeliest of the mixtures of points (sets, n, D) from passes with the seeds 0 to samples - 1."""
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}")
-    layers = [cast(Any, module) for module in network.modules() if hasattr(module, "seed")]
+    layers: list[Any] = cyclic_layers(network)
     before = [layer.seed for layer in layers]
     try:
         best: Mixture = network(points)
         value = log_likelihood(points, best)
-        for seed in range(1, samples):
+        for seed in range(1, samples if layers else 1):
             for layer in layers:
                 layer.seed = seed
             other: Mixture = network(points)

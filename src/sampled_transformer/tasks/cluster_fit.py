@@ -24,6 +24,8 @@ from ..models.mixture import MixtureNetwork
 from .cluster_evaluation import best_of, load_mixture_network
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
+SCANS = (".xyz", ".pts")  # what stands behind their three coordinates are normals or colours
+LARGEST = 1e150  # of a coordinate: the square of a difference is a number too
 MESH_POINTS = 2048  # drawn from the surface of a mesh
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 MOST_DRAWN = 5000  # points in a picture; more of them only make it slow
@@ -164,11 +166,10 @@ def read_points(path: str | Path, dimension: int) -> np.ndarray:
     path = Path(path)
     try:
         check_size(path)
-        table = _read(path, dimension)
+        table = np.asarray(_read(path, dimension), np.float64)
     except (ValueError, OSError) as error:  # DataError is a ValueError
         place = printable(path)
         raise DataError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
-    table = np.asarray(table, np.float64)
     if table.ndim != 2 or table.shape[1] != dimension:
         raise DataError(
             f"{printable(path)}: expected {dimension} numbers a point, those of the network, got shape {table.shape}"
@@ -176,6 +177,8 @@ def read_points(path: str | Path, dimension: int) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(table).all(1))
     if len(bad):
         raise DataError(f"{printable(path)}: expected finite numbers, got NaN or infinity in point {bad[0] + 1}")
+    if abs(table).max(initial=0) > LARGEST:
+        raise DataError(f"{printable(path)}: expected coordinates below {LARGEST:g}, got {abs(table).max():g}")
     return table
 
 
@@ -183,7 +186,7 @@ def _read(path: Path, dimension: int) -> np.ndarray:
     suffix = path.suffix.lower()
     if suffix in TEXT:
         table = read_table(path)
-        if dimension != 3 or table.shape[1] == 3:
+        if suffix not in SCANS or dimension != 3 or table.shape[1] == 3:
             return table
     elif suffix == ".npy":
         return read_array(path)
@@ -245,10 +248,14 @@ def check_clusters(points: np.ndarray, components: int, where: str) -> None:
         raise DataError(f"{where}: expected at least {components} different points, got {different}")
 
 
-def check_ending(name: str, path: str | None, *endings: str) -> None:
+def check_target(name: str, path: str | None, *endings: str) -> None:
     """Said before anything is computed."""
-    if path is not None and Path(path).suffix.lower() not in endings:
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in endings:
         raise ValueError(f"{name}: expected a file that ends in {' or '.join(endings)}, got {printable(path)!r}")
+    if not Path(path).parent.is_dir():
+        raise ValueError(f"{name}: expected a folder that exists, got {printable(path)!r}")
 
 
 def write_clusters(clusters: Clusters, path: str | Path) -> None:
@@ -280,7 +287,7 @@ def picture(clusters: Clusters, size: int = 640) -> str:
     points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
     means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
     low, high = points.min(0), points.max(0)
-    scale = 0.9 * size / (high - low).max()
+    scale = 0.9 * size / ((high - low).max() or 1)  # a cloud may vary in its other coordinates alone
 
     def place(where: np.ndarray) -> np.ndarray:  # the vertical axis of a picture points down
         return size / 2 + (where - (low + high) / 2) * scale * (1, -1)

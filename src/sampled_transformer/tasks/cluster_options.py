@@ -36,6 +36,9 @@ class MixtureOptions:
         for name in ("components", "dimension", "spread", "deviation"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"data.{name}: expected a positive number, got {getattr(self, name)}")
+        if self.points[0] < self.components:
+            least = f"at least {self.components} points for {self.components} clusters"
+            raise ValueError(f"data.points: expected {least}, got {list(self.points)}")
 
 
 @dataclass(frozen=True)

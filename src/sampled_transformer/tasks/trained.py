@@ -79,6 +79,7 @@ def cyclic_layers(network: nn.Module) -> list[nn.Module]:
     """The layers whose result in evaluation depends on a seed."""
     layers = [module for module in network.modules() if hasattr(module, "seed")]
     layers = [layer for layer in layers if getattr(layer, "walkers", 1)]  # heads that only sum have no cycle
+    layers = [layer for layer in layers if getattr(layer, "shuffles", True)]  # encoders whose blocks take any order
     return [layer for layer in layers if getattr(layer, "sampled", True) and getattr(layer, "reading", "") != "all"]
 
 
