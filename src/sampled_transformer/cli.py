@@ -121,7 +121,7 @@ def train(
     data: DataOptions,
     out: str = "",
     model: str = "basic",
-    attention: str = "sampled",
+    attention: str | None = None,
     options: dict[str, Any] | None = None,
     epochs: int = 20,
     seed: int = 0,
@@ -136,8 +136,8 @@ def train(
     Args:
         data: what is trained on.
         out: the folder of the run, required; it must not exist.
-        model: name of the network.
-        attention: name of the mechanism.
+        model: name of the network; a mae-classifier wants a recipe, such as finetune-modelnet40-small.
+        attention: name of the mechanism; if not given that of the weights to begin with, or sampled.
         options: further options of the network, such as --options.dim 128.
         epochs: passes through the training split.
         seed: decides everything that is random.
@@ -149,6 +149,7 @@ def train(
         resume: go on with the run in --out, whose options then need not be given again.
     """
     run = training_module("run")
+    attention = attention or training_module("initial").attention_of(init)
     settings = Settings(data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init)
     result = run.train(settings, resume)
     if not run.is_first_process():

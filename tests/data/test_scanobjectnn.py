@@ -4,6 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
+from sampled_transformer.data import load_data
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.scanobjectnn import CLASSES, VARIANTS, load
 
@@ -103,3 +104,11 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         load(tmp_path, "test", variant="hard")
     with pytest.raises(DataError, match=r"^split: expected 'train' or 'test', got 'val'"):
         load(tmp_path, "val")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants_by_name_are_as_the_public_protocol_has_them(tmp_path: Path, variant: str) -> None:
+    values = clouds()
+    write(tmp_path, variant, data=values, label=np.arange(4, dtype=np.int32))
+    pack = load_data(f"scanobjectnn-{variant}", "train", tmp_path)
+    np.testing.assert_allclose(pack.batch(range(4)).points.numpy(), values, atol=1e-4)  # neither centred nor scaled

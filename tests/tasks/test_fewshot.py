@@ -132,6 +132,8 @@ def test_options_of_the_classifier(settings):
     assert classifier_options(Description("mae-classifier", {"classes": 3}), "x") == {"attention": "sampled"}
     with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', it is a 'basic'"):
         classifier_options(Description("basic", {}), "x")
+    options = {"attention": "sampled", "attention_options": {"cycles": "per-head"}, **SMALL}  # which dense has not
+    save_model(create_model("mae", **options), settings.init, Description("mae", options))
     network = FewShot(replace(settings, attention="dense", options={"pooling": "cls-max"})).network(2, 0)
     assert network.encoder.attention == "dense"
     assert network.pooling == "cls-max"

@@ -9,7 +9,7 @@ import torch
 
 from sampled_transformer.cli import main
 from sampled_transformer.models import create_model
-from sampled_transformer.tasks.initial import inherited_options, load_initial
+from sampled_transformer.tasks.initial import attention_of, load_initial, network_options
 from sampled_transformer.weights import Description, WeightsError, save_model
 
 OPTIONS = {"dim": 16, "heads": 4, "hidden": 16, "embedding": 8}
@@ -81,7 +81,25 @@ def test_options_of_the_weights_but_for_what_others_decide(tmp_path: Path) -> No
     path = tmp_path / "mae.safetensors"
     save_model(create_model("mae", **options, **small), path, Description("mae", {**options, **small}))
     encoder = {**OPTIONS, "depth": 1, "groups": 8, "group_size": 4}
-    assert inherited_options("mae-classifier", "dense", path) == encoder
-    assert inherited_options("mae-classifier", "sampled", path) == {**encoder, "attention_options": {"rounds": 2}}
-    assert inherited_options("mae", "dense", path) == {**encoder, "decoder_depth": 1, "mask_ratio": 0.5}
-    assert inherited_options("basic", "sampled", path) == {}
+    assert network_options("mae-classifier", "dense", {}, path) == encoder
+    assert network_options("mae-classifier", "sampled", {}, path) == {**encoder, "attention_options": {"rounds": 2}}
+    assert network_options("mae", "dense", {}, path) == {**encoder, "decoder_depth": 1, "mask_ratio": 0.5}
+    assert network_options("basic", "sampled", {"depth": 3}, path) == {"depth": 3}
+    given = {"groups": 4, "attention_options": {"cycles": "per-head"}}
+    expected = {**encoder, "groups": 4, "attention_options": {"rounds": 2, "cycles": "per-head"}}
+    assert network_options("mae-classifier", "sampled", given, path) == expected
+    expected["attention_options"] = {"cycles": "per-head"}  # of the other mechanism, which has no rounds
+    assert network_options("mae-classifier", "dense", given, path) == expected
+    wide = {"dim": OPTIONS["dim"] + 1}  # which the heads of the weights do not divide
+    with pytest.raises(
+        WeightsError, match=rf"mae\.safetensors fits another network: options\.dim: expected {wide['dim']}"
+    ):
+        network_options("mae-classifier", "sampled", wide, path)
+
+
+def test_the_mechanism_of_the_weights(tmp_path: Path) -> None:
+    path = tmp_path / "dense.safetensors"
+    options = {"attention": "dense", "normals": False, **OPTIONS}
+    save_model(create_model("mae", **options), path, Description("mae", options))
+    assert attention_of(str(path)) == "dense"
+    assert attention_of(None) == "sampled"

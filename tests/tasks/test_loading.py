@@ -139,6 +139,11 @@ def test_data_that_cannot_be_trained_on(tmp_path, make_pack):
         load_splits(replace(options, preset="strong"), 0)
 
 
+def test_a_data_set_of_three_needs_the_name_of_one(tmp_path):
+    with pytest.raises(DataError, match="scanobjectnn: expected the name of a variant, one of scanobjectnn-objbg, "):
+        load_splits(DataOptions("scanobjectnn", str(tmp_path)), 0)
+
+
 def test_class_without_training_shapes_is_told(tmp_path, make_pack):
     pack = make_pack(4, 0)
     with pytest.warns(UserWarning, match="class 'ball' has no shape to train on"):

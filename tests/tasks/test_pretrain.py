@@ -210,6 +210,12 @@ def test_settings_are_checked(settings):
         train(Settings(settings.data, settings.out, "mae"))
 
 
+@pytest.mark.parametrize("rate", [1e8, 1e30])
+def test_a_training_that_diverges_is_told_in_one_line(settings, rate):
+    with pytest.raises(ValueError, match=r"no longer finite: lower --optimiser\.rate|its training has diverged"):
+        pretrain(replace(settings, optimiser=replace(settings.optimiser, rate=rate)))
+
+
 def test_biases_norms_and_tokens_do_not_decay():
     network = nn.Module()
     network.layer, network.norm = nn.Linear(2, 3), nn.LayerNorm(3)

@@ -54,6 +54,11 @@ def test_the_penalty_is_chosen_on_shapes_that_did_not_fit_it() -> None:
     assert scores[penalty] == pytest.approx(accuracy)
 
 
+def test_without_shapes_to_spare_the_largest_penalty_is_taken() -> None:
+    features, labels = torch.randn(3, 2), torch.arange(3)
+    assert choose_penalty(features, labels, torch.zeros(3, dtype=torch.bool), 3) == (max(probes.PENALTIES), None)
+
+
 @pytest.mark.parametrize("attention", ["dense", "sampled"])
 def test_features_are_the_largest_and_mean_values_of_tokens(make_pack, attention) -> None:
     torch.manual_seed(0)

@@ -20,7 +20,7 @@ def pretrain(
     data: DataOptions,
     out: str = "",
     model: str = "mae",
-    attention: str = "sampled",
+    attention: str | None = None,
     options: dict[str, Any] | None = None,
     epochs: int = 300,
     seed: int = 0,
@@ -37,7 +37,7 @@ def pretrain(
         data: what is trained on.
         out: the folder of the run, required; it must not exist.
         model: name of the network.
-        attention: name of the mechanism.
+        attention: name of the mechanism; if not given that of the weights to begin with, or sampled.
         options: further options of the network, such as --options.mask_ratio 0.6.
         epochs: passes through the training split.
         seed: decides everything that is random.
@@ -50,6 +50,7 @@ def pretrain(
         resume: go on with the run in --out, whose options then need not be given again.
     """
     tasks = training_module("pretrain")
+    attention = attention or training_module("initial").attention_of(init)
     settings = PretrainSettings(
         data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init, probe_every
     )
@@ -112,6 +113,9 @@ def probe(
     print(f"{printable(result['data'])}: {train} shapes to fit, {test} to measure, {result['points']} points; {what}")
     overall, mean = 100 * result["test_accuracy"], 100 * result["test_mean_class_accuracy"]
     print(f"  linear probe  accuracy {overall:6.2f} %   mean over classes {mean:6.2f} %")
+    if result["held_out_accuracy"] is None:
+        print(f"  penalty {result['penalty']:g}: no class has a shape to spare to choose it on")
+        return
     held_out = f"{100 * result['held_out_accuracy']:.2f} % there"
     print(f"  penalty {result['penalty']:g}, chosen on held-out shapes of the training split: {held_out}")
 

@@ -52,6 +52,12 @@ SOURCES: dict[str, Source] = {
     "modelnet40": Source("modelnet", "ModelNet40: HDF5, resampled text, or meshes", options={"variant": "modelnet40"}),
     "modelnet10": Source("modelnet", "ModelNet10: in the same forms", options={"variant": "modelnet10"}),
     "scanobjectnn": Source("scanobjectnn", "ScanObjectNN: h5 files of OBJ-BG, OBJ-ONLY and PB-T50-RS"),
+    **{
+        f"scanobjectnn-{variant}": Source(
+            "scanobjectnn", f"{title} alone, not scaled", options={"variant": variant, "normalise": False}
+        )
+        for variant, title in {"objbg": "OBJ-BG", "objonly": "OBJ-ONLY", "pbt50rs": "PB-T50-RS"}.items()
+    },
     "shapenet": Source("shapenet", "ShapeNet-55: .npy clouds with the public list files"),
     "folder": Source("folder", "your own files, class/file: meshes, clouds, text, arrays"),
 }

@@ -12,6 +12,10 @@ Result = TypeVar("Result")
 Names = tuple[str, str, str, str]  # two arguments, and the prefixes of their masks and ptrs
 
 
+class NotFiniteError(ValueError):
+    """Coordinates that are no numbers."""
+
+
 def check_points(points: Tensor, name: str, mask: Tensor | None, ptr: Tensor | None, prefix: str = "") -> Tensor:
     """Raise a ValueError that names the argument, or return the points with their padding, if any, set to zero."""
     if ptr is not None and mask is not None:
@@ -31,7 +35,7 @@ def check_points(points: Tensor, name: str, mask: Tensor | None, ptr: Tensor | N
         check_mask(mask, points, f"{prefix}mask", name)
         points = points.masked_fill(~mask.unsqueeze(-1), 0.0)
     if points.device.type == "cpu" and not torch.compiler.is_compiling() and not _finite(points):
-        raise ValueError(f"{name} must be finite, got NaN or infinite coordinates")
+        raise NotFiniteError(f"{name} must be finite, got NaN or infinite coordinates")
     return points
 
 

@@ -69,6 +69,8 @@ class Encoder(nn.Module):
     not among it: dense, sparse, knn, stratified and sampled attention share their parameters.
     """
 
+    FIXED = ("dim", "heads", "hidden", "depth", "embedding", "norm", "activation", "bias")
+
     def __init__(
         self,
         *,
@@ -86,16 +88,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.attention = attention
-        self.shape = {
-            "dim": dim,
-            "heads": heads,
-            "hidden": hidden,
-            "depth": depth,
-            "embedding": embedding,
-            "norm": norm,
-            "activation": activation,
-            "bias": bias,
-        }
+        self.shape = dict(zip(self.FIXED, (dim, heads, hidden, depth, embedding, norm, activation, bias), strict=True))
         self.embedding = GroupEmbedding(dim, embedding)
         self.position = CentreEmbedding(dim)
         self.stack = Stack(

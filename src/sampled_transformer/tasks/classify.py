@@ -12,7 +12,7 @@ from torchmetrics.classification import MulticlassConfusionMatrix
 from ..data import Batch
 from .metrics import accuracies
 from .options import OptimiserOptions
-from .task import Task, make_optimiser, schedule
+from .task import DIVERGED, Task, make_optimiser, schedule
 
 __all__ = ["Classify", "make_optimiser", "schedule"]
 
@@ -79,7 +79,7 @@ class Classify(Task):
     def figures(self) -> dict[str, float]:
         """Accuracies of the last evaluation, named after their split."""
         if not self.finite:
-            raise ValueError("answers are no longer finite: lower --optimiser.rate, or give --optimiser.clip")
+            raise ValueError(f"answers are {DIVERGED}")
         return {
             f"{split}_{name}": value
             for split in self.splits

@@ -23,7 +23,7 @@ from ..data.fewshot import Fold, fold
 from ..data.transforms import PRESETS
 from ..weights import WeightsError, describe_model
 from .classify import Classify
-from .initial import classifier_options, load_initial
+from .initial import Loaded, classifier_options, load_initial, with_changes
 from .loading import Batches, Splits, View, derive, load_split
 from .metrics import accuracies
 from .options import FewShotSettings
@@ -45,10 +45,10 @@ class FewShot:
         check_options(settings.options)
         description = describe_model(self.weights)
         self.digest = hashlib.sha256(self.weights.read_bytes()).hexdigest()
-        self.options = {**classifier_options(description, where), **settings.options}
-        if settings.attention:
-            self.options["attention"] = settings.attention
+        options = classifier_options(description, where)
+        self.options = with_changes(options, settings.attention or options["attention"], settings.options)
         self.train, self.test, self.view = load_both(settings, view_of(description, self.weights).points)
+        self.loaded: Loaded | None = None
         self.network(settings.way, 0)
         self.fold(0)
         self.trainer()
@@ -63,7 +63,7 @@ class FewShot:
         network = build_network("mae-classifier", {**self.options, "classes": classes})
         check_points(network, self.view)
         if not self.settings.scratch:
-            load_initial(network, "mae-classifier", (), self.weights)
+            self.loaded = load_initial(network, "mae-classifier", (), self.weights)
         return network
 
     def measure(self, number: int) -> dict[str, Any]:
@@ -165,6 +165,8 @@ def few_shot(
     folder = Path(settings.out)
     check_folder(folder, settings, resume)
     shared = FewShot(settings)
+    if shared.loaded is not None:
+        print(shared.loaded, flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False, allow_unicode=True))
     done = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ..attention import Attention
 from ..data.errors import printable
 from ..models.mae import Encoder
 from ..weights import Description, WeightsError, describe_model, load_model
+from .trained import find_weights
 
 HEAD = "head."  # what depends on the classes
 ENCODER = "encoder."  # what a classifier takes from a masked autoencoder
@@ -59,18 +61,41 @@ def classifier_options(description: Description, where: str) -> dict[str, Any]:
     return {"attention": "sampled", **options}
 
 
-def inherited_options(model: str, attention: str, path: Path) -> dict[str, Any]:
-    """The options that a network has from its first weights, unless it is given others; none where they do not fit."""
+def with_changes(options: Mapping[str, Any], attention: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a network with those that are given; another mechanism has other options of its own."""
+    kept = dict(options)
+    if attention != kept.get("attention", attention):
+        kept.pop("attention_options", None)
+    changed = {**kept, **given}
+    if kept.get("attention_options") and given.get("attention_options"):
+        changed["attention_options"] = {**kept["attention_options"], **given["attention_options"]}
+    return {**changed, "attention": attention}
+
+
+def network_options(model: str, attention: str, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The options of a network that begins with these weights: those that are given, and the others of the weights."""
     description = describe_model(path)
     if model == "mae-classifier" and description.model == "mae":
         options = classifier_options(description, printable(path))
     elif model == description.model:
         options = dict(description.options)
     else:
-        return {}  # load_initial says why
-    if attention != description.options.get("attention", attention):
-        options.pop("attention_options", None)  # another mechanism has others
-    return {name: value for name, value in options.items() if name not in DECIDED}
+        return dict(given)  # load_initial says why
+    for name in Encoder.FIXED if model.startswith("mae") else ():
+        if name in given and given[name] != options.get(name, given[name]):
+            raise WeightsError(another_network(printable(path), name, given[name], options[name]))
+    changed = with_changes(options, attention, given)
+    return {name: value for name, value in changed.items() if name not in DECIDED}
+
+
+def attention_of(weights: str | None) -> str:
+    """The mechanism of a network that begins with weights, or with none."""
+    options = {} if weights is None else describe_model(find_weights(weights)).options
+    return str(options.get("attention", "sampled"))
+
+
+def another_network(where: str, name: str, expected: Any, got: Any) -> str:
+    return f"init: {where} fits another network: options.{name}: expected {expected}, got {got}"
 
 
 @torch.no_grad()
@@ -112,9 +137,7 @@ def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
         return ""
     for name, value in own.shape.items():
         if theirs.shape[name] != value:
-            raise WeightsError(
-                f"init: {where} fits another network: options.{name}: expected {value}, got {theirs.shape[name]}"
-            )
+            raise WeightsError(another_network(where, name, value, theirs.shape[name]))
     notes = [] if own.attention == theirs.attention else [f"trained with {theirs.attention} attention"]
     scales = [{layer.scale for layer in one.modules() if isinstance(layer, Attention)} for one in (own, theirs)]
     if scales[0] != scales[1]:

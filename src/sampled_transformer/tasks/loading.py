@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..data import Batch, Pack, load_data
+from ..data import Batch, Pack, list_sources, load_data
 from ..data.clouds import take_points
 from ..data.errors import DataError, printable
 from ..data.repack import shapes_below
@@ -81,6 +81,9 @@ def load_split(source: str, root: str | None, split: str, points: int | None) ->
 
 def load_shapes(source: str, root: str | None, split: str, points: int | None) -> Pack:
     """One split, labelled or not, with as many points a shape as all of its shapes have."""
+    if source == "scanobjectnn":  # its default would be one of three data sets, silently
+        names = ", ".join(name for name in list_sources() if name.startswith("scanobjectnn-"))
+        raise DataError(f"scanobjectnn: expected the name of a variant, one of {names}")
     more = points is not None and points > MOST_FOLDER_POINTS and shapes_below(source, root) is not None
     pack = load_data(source, split, root, **({"points": points} if more else {}))
     if len(pack) == 0:

@@ -19,7 +19,8 @@ class DataOptions:
         root: the folder that holds a data set given by name.
         points: points of each shape; what the preset says if not given, or all where fewer are stored.
         normals: whether normals are used; if there are any, if not given.
-        preset: resampling and augmentation; "bricks" for bricks and "basic-strong" for others if not given.
+        preset: resampling and augmentation; if not given, "bricks" for bricks, and for others "basic-strong" in
+            `train`, "pretrain" in `pretrain` and "finetune-modelnet40" in `fewshot`.
         validation: share of each class of the training split that is held out and chooses model-best.safetensors.
         batch: shapes of a training step, for each device.
     """
@@ -221,6 +222,8 @@ class FewShotSettings(Settings):
         for name, least in (("way", 2), ("shot", 1), ("folds", 1), ("queries", 1), ("samples", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if self.data.validation:
+            raise ValueError(f"data.validation: expected 0, as nothing is held out, got {self.data.validation}")
         if str(self.trainer.devices) != "1" or self.trainer.num_nodes != 1:
             raise ValueError("trainer.devices, trainer.num_nodes: expected 1, as a fold is small")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -10,12 +11,13 @@ from torch import Tensor, nn
 from ..data import Batch, Pack
 from ..data.errors import DataError, printable
 from ..data.transforms import PRESETS
+from ..geometry.sets import NotFiniteError
 from . import run as runs
 from .loading import Splits, View, load_shapes
 from .options import DataOptions, OptimiserOptions, PretrainSettings
 from .probe import QuickProbe
-from .run import Run, build_network, check_options, check_points, network_options
-from .task import Task
+from .run import Run, build_network, check_options, check_points, given_options
+from .task import DIVERGED, Task
 
 
 class Pretrain(Task):
@@ -40,12 +42,17 @@ class Pretrain(Task):
         self.probe, self.probe_every = probe, probe_every
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        losses = self.network(batch.points)
+        try:
+            losses = self.network(batch.points)
+        except NotFiniteError:  # clouds are finite: it is what was rebuilt of them
+            raise ValueError(f"rebuilt points are {DIVERGED}") from None
         self.add_to_totals(losses.detach().sum(), losses.new_tensor(len(losses)))
         return losses.mean()
 
     def take_totals(self) -> dict[str, float]:
         loss, count = self.summed()
+        if not math.isfinite(loss):
+            raise ValueError(f"the loss is {DIVERGED}")
         return {"train_loss": loss / count}
 
     def figures(self) -> dict[str, float]:
@@ -67,7 +74,7 @@ class PretrainRun(Run):
             raise ValueError(f"model: expected 'mae', as nothing else is pre-trained, got {settings.model!r}")
         check_options(settings.options)
         splits = load_corpus(settings.data)
-        options: dict[str, Any] = {"attention": settings.attention, "normals": False, **network_options(settings)}
+        options: dict[str, Any] = {"attention": settings.attention, "normals": False, **given_options(settings)}
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
         check_points(network, splits.view)

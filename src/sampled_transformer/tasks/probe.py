@@ -65,8 +65,13 @@ def fit(features: Tensor, labels: Tensor, classes: int, penalty: float) -> Regre
     return Regression(mean, deviation, weight.detach(), bias.detach())
 
 
-def choose_penalty(features: Tensor, labels: Tensor, held: Tensor, classes: int) -> tuple[float, float]:
-    """The penalty with the best accuracy on the held-out shapes, and that accuracy; the larger one of two equals."""
+def choose_penalty(features: Tensor, labels: Tensor, held: Tensor, classes: int) -> tuple[float, float | None]:
+    """The penalty with the best accuracy on the held-out shapes, and that accuracy; the larger one of two equals.
+
+    The largest one, and no accuracy, where no class has a shape to spare.
+    """
+    if not held.any():
+        return max(PENALTIES), None
     best = (0.0, 0.0)
     for penalty in sorted(PENALTIES, reverse=True):
         regression = fit(features[~held], labels[~held], classes, penalty)
@@ -102,7 +107,10 @@ def features_of(
         network.train(training)
         for layer, seed in zip(layers, before, strict=True):
             layer.seed = seed
-    return torch.cat(parts)
+    features = torch.cat(parts)
+    if not features.isfinite().all():
+        raise ValueError("the features of the encoder are not finite: its training has diverged")
+    return features
 
 
 def load_encoder(weights: Path, device: torch.device, scratch: bool = False, seed: int = 0) -> tuple[nn.Module, Any]:

@@ -29,7 +29,7 @@ from ..weights import Description, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
 from .folders import check_unchanged, config_to_resume
-from .initial import Loaded, inherited_options, load_initial
+from .initial import Loaded, load_initial, network_options
 from .loading import Batches, Splits, View, load_splits
 from .options import DataOptions, OptimiserOptions, Settings, TrainerOptions, differences
 from .task import Task
@@ -99,7 +99,7 @@ class Run:
             "classes": len(splits.train.classes),
             "attention": settings.attention,
             "normals": splits.view.normals,
-            **network_options(settings),
+            **given_options(settings),
         }
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
@@ -162,14 +162,11 @@ class Run:
         }
 
 
-def network_options(settings: Settings) -> dict[str, Any]:
+def given_options(settings: Settings) -> dict[str, Any]:
     """Those that were given, and beside them those of the weights to begin with."""
     if settings.init is None:
         return dict(settings.options)
-    return {
-        **inherited_options(settings.model, settings.attention, find_weights(settings.init)),
-        **settings.options,
-    }
+    return network_options(settings.model, settings.attention, settings.options, find_weights(settings.init))
 
 
 def check_options(options: Mapping[str, Any]) -> None:

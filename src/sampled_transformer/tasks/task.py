@@ -19,6 +19,9 @@ ONE_CYCLE_START, ONE_CYCLE_END = 1 / 25, 1 / 250_000
 ONE_CYCLE_MOMENTUM = (0.95, 0.85)  # where the rate is lowest and where it is highest, as in torch's OneCycleLR
 
 
+DIVERGED = "no longer finite: lower --optimiser.rate, or give --optimiser.clip"
+
+
 class Task(LightningModule):
     """A network in training. Subclasses have `training_step`, which adds to `totals`, and say what an epoch came to.
 
