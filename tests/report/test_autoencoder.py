@@ -8,11 +8,11 @@ from sampled_transformer.tasks.studies import Row, Study
 
 
 def few(mean: float) -> dict:
-    return {"figures": {"accuracy": {"mean": mean, "deviation": 0.02}}, "seconds": 5.0}
+    return {"figures": {"accuracy": {"mean": mean, "deviation": 0.02}}, "seconds": 5.0, "command": "sampled-transformer fewshot"}
 
 
 def trained(accuracy: float) -> dict:
-    return {"figures": {"last epoch": {"test_accuracy": accuracy}}, "seconds": 6.0}
+    return {"figures": {"last epoch": {"test_accuracy": accuracy}}, "seconds": 6.0, "command": "sampled-transformer train"}
 
 
 def test_tables_and_bars() -> None:
@@ -21,8 +21,8 @@ def test_tables_and_bars() -> None:
             "figures": {"last epoch": {"train_loss": 0.0321, "probe_accuracy": 0.8}},
             "seconds": 3600.0,
         },
-        "probe-sampled": {"test_accuracy": 0.84, "seconds": 4.0},
-        "probe-dense": {"test_accuracy": 0.85, "seconds": 4.0},
+        "probe-sampled": {"test_accuracy": 0.84, "seconds": 4.0, "command": "sampled-transformer probe"},
+        "probe-dense": {"test_accuracy": 0.85, "seconds": 4.0, "command": "sampled-transformer probe"},
         "fewshot-sampled": few(0.9),
         "fewshot-sampled-scratch": few(0.84),
         "finetune-sampled": trained(0.9),
@@ -35,9 +35,10 @@ def test_tables_and_bars() -> None:
     assert "| sampled | 84.00 |  |  | 4 |" in text
     assert "| sampled | 90.00 ± 2.00 | 84.00 ± 2.00 | +6.00 | 5 and 5 |" in text
     assert "| dense | 92.00 | 91.00 | +1.00 | 6 and 6 |" in text
-    assert "### Transfer to bricks" not in text
+    assert not any(line.startswith("### Transfer to bricks") for line in text)
+    assert text[text.index("### Fine-tuning on ModelNet40, 3 epochs") + 7] == "    sampled-transformer train"
     assert "| linear probe on ModelNet40, sampled | 84.00 | at least 85 % | **missed** |" in text
     assert "| linear probe on ModelNet40, dense | 85.00 | at least 85 % | met |" in text
     assert "| few-shot, sampled: pre-trained above scratch | 6.00 | at least 3 points | met |" in text
-    assert "| Fine-tuning on ModelNet40: sampled above dense | -2.00 | at least -1.5 points | **missed** |" in text
+    assert "| Fine-tuning on ModelNet40, 3 epochs: sampled above dense | -2.00 | at least -1.5 points | **missed** |" in text
     assert "| Linear probe on ModelNet40: sampled above dense | -1.00 | at least -1.5 points | met |" in text

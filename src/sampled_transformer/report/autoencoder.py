@@ -11,10 +11,10 @@ from .measured import HEADLINE, Measured
 SCRATCH = "-scratch"
 TASKS = {
     "probe": "Linear probe on ModelNet40",
-    "fewshot": "Few-shot, 5-way 10-shot on ModelNet40",
+    "fewshot": "Few-shot, 5-way 10-shot on ModelNet40, 50 epochs",
     "frozen": "Few-shot, 5-way 10-shot on ModelNet40, frozen features and a logistic regression",
-    "finetune": "Fine-tuning on ModelNet40",
-    "bricks": "Transfer to bricks",
+    "finetune": "Fine-tuning on ModelNet40, 3 epochs",
+    "bricks": "Transfer to bricks, 6 epochs",
 }
 
 
@@ -25,7 +25,8 @@ def autoencoder_section(study: Study, rows: list[Measured]) -> list[str]:
         names = [label.removeprefix(f"{task}-") for label in by_label if label.startswith(f"{task}-")]
         names = list(dict.fromkeys(name.removesuffix(SCRATCH) for name in names))
         if names:
-            lines += ["", f"### {title}", "", *task_table(task, names, by_label)]
+            first = next(run for label, run in by_label.items() if label.startswith(f"{task}-"))
+            lines += ["", f"### {title}", "", *task_table(task, names, by_label), "", f"    {first['command']}"]
     return [*lines, "", "### The bars", "", "| claim | measured | bar | |", "|---|---|---|---|", *bars(by_label)]
 
 
