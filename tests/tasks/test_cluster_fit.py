@@ -126,6 +126,13 @@ def test_central_points(corners: np.ndarray) -> None:
     assert np.array_equal(central_points(cross[:2]), cross[:2])
 
 
+def test_more_samples_are_never_worse(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
+    path = write(tmp_path / "points.csv", corners)
+    values = [fit(path, weights, samples=samples).log_likelihood for samples in (1, 2, 8)]
+    assert values == sorted(values)
+    assert values[0] < values[-1]
+
+
 def test_most_points_the_same(weights: Path, tmp_path: Path) -> None:
     points = np.concatenate([np.full((200, 2), 7.0), np.random.default_rng(0).normal(size=(4, 2))])
     assert np.isfinite(fit(write(tmp_path / "same.csv", points), weights, refine=2).log_likelihood)
@@ -193,6 +200,8 @@ def test_bad_files_and_options(weights: Path, tmp_path: Path) -> None:
         fit(tmp_path / "a.ply", network_file(tmp_path / "three.safetensors", 3))
     with pytest.raises(ValueError, match="refine: expected 0 or more EM steps, got -1"):
         fit(tmp_path / "a.ply", weights, refine=-1)
+    with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
+        fit(tmp_path / "a.ply", weights, samples=0)
     with pytest.raises(ValueError, match=r"out: expected a file that ends in \.json or \.csv, got 'a\.txt'"):
         check_target("out", "a.txt", ".json", ".csv")
     with pytest.raises(ValueError, match=r"out: expected a folder that exists, got '.*nowhere.a\.csv'"):

@@ -91,7 +91,7 @@ def cluster_fit(
     out: str | None = None,
     picture: str | None = None,
     refine: int = 0,
-    samples: int = 1,
+    samples: int = 8,
     device: str | None = None,
     json: bool = False,
 ) -> None:
@@ -108,7 +108,7 @@ def cluster_fit(
             without points has no line; the screen shows it.
         picture: a file to draw the first two coordinates and the clusters to, .svg.
         refine: EM steps after the network's answer.
-        samples: passes of a sampled network, of which the likeliest is taken.
+        samples: passes of a sampled network, of which the likeliest is taken; 1 is fastest.
         device: where it runs; a GPU if there is one, if not given.
         json: print everything as JSON.
     """

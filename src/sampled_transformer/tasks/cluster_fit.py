@@ -22,6 +22,7 @@ from ..data.npz import read_array
 from ..mixtures import Mixture, assign, em_step, log_likelihood
 from ..models.mixture import MixtureNetwork
 from .cluster_evaluation import best_of, load_mixture_network
+from .trained import cyclic_layers
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
 SCANS = (".xyz", ".pts")  # what stands behind their three coordinates are normals or colours
@@ -75,6 +76,8 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
     """
     if refine < 0:
         raise ValueError(f"refine: expected 0 or more EM steps, got {refine}")
+    if samples < 1:
+        raise ValueError(f"samples: expected at least 1, got {samples}")
     network, _, trained_on = load_mixture_network(weights, device)
     points = read_points(path, network.inputs)
     check_clusters(points, network.components, printable(path))
@@ -117,10 +120,11 @@ def likeliest(
     The network knows Gaussians of one deviation, and its sets fill up to +-extent, mostly less. How far a file's
     points would reach is not known before they are clustered, so they are shown to it at several scales: all of them,
     and the central ones, which say where they lie when a few stray. Only the central ones decide: the answer for which
-    one stray point is least unlikely is a single heap of all the others.
+    one stray point is least unlikely is a single heap of all the others. In the frame of the likeliest answer the
+    network is asked `samples` times.
     """
     place = next(network.parameters()).device
-    best: tuple[float, Frame, Mixture] | None = None
+    best: tuple[float, Frame, Mixture, torch.Tensor] | None = None
     inner = _trimmed(central)
     for seen, low, high in ((points, points.min(0), points.max(0)), (central, *inner)):
         half = float((high - low).max()) / 2
@@ -129,14 +133,17 @@ def likeliest(
         frames = [Frame((low + high) / 2, half / extent / share) for share in SHARES]
         for some in _batches(frames, len(seen)):
             shown = torch.from_numpy(np.stack([frame.into(seen) for frame in some])).float().to(place)
-            found = Mixture(*(part.cpu().double() for part in best_of(network, shown, samples)))
+            found = Mixture(*(part.cpu().double() for part in best_of(network, shown)))
             for number, frame in enumerate(some):
                 mixture = found.select(slice(number, number + 1))
                 value = frame.log_likelihood(torch.from_numpy(frame.into(central))[None], mixture).item()
                 if best is None or value > best[0]:
-                    best = value, frame, mixture
+                    best = value, frame, mixture, shown[number : number + 1]
     assert best is not None  # the first frame is never left out
-    return best[1:]
+    _, frame, mixture, shown = best
+    if samples > 1 and cyclic_layers(network):
+        mixture = Mixture(*(part.cpu().double() for part in best_of(network, shown, samples)))
+    return frame, mixture
 
 
 def central_points(points: np.ndarray) -> np.ndarray:
