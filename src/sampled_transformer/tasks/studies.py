@@ -235,8 +235,8 @@ STUDIES = {
         _cluster_forms("--steps 10000"),
         kind="clustering",
         beside=[("cluster-short", "cluster-columns")],
-        note="One seed each; the last row is that of the table above. No form was chosen by this table: four of 16 was "
-        "the first that was trained, and is the one of the long run.",
+        note="One seed each, but for the last row, that of the table above. No form was chosen by this table: four of "
+        "16 was the first that was trained, and is the one of the long run.",
     ),
     "autoencoder-small": Study(
         "The masked autoencoder at a small scale",
