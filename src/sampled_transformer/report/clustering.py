@@ -12,10 +12,8 @@ NAMES = {
     "induced": "ISAB(16) + PMA",
     "rows": "ISAB(16) + PMA, sampled as in the paper",
     "columns": "ISAB(16) + PMA, every point read by 4 of 16",
-    **{f"columns-{kept}": f"ISAB(16) + PMA, every point read by {kept} of 16" for kept in (1, 2, 8)},
-    "columns-cosine": "the same by 4 of 16, the rate falling as a cosine",
+    "columns-2": "ISAB(16) + PMA, every point read by 2 of 16",
     "sampled": "sampled self-attention + PMA",
-    "sampled-16": "sampled self-attention, dense in subsets of 16, + PMA",
 }
 
 

@@ -104,14 +104,9 @@ def _clusters(arguments: str, seeds: int, bars: Mapping[str, float]) -> dict[str
 
 def _cluster_forms(arguments: str) -> dict[str, Row]:
     """Sampled forms of O(n) that read every point."""
-    kept = "cluster train --recipe cluster-columns --options.attention_options.kept"
-    walks = "cluster train --recipe cluster-sampled"
-    subsets = "--options.attention_options.inner dense --options.attention_options.subset 16"
     commands = {
-        **{f"columns-{count}": f"{kept} {count}" for count in (1, 2, 8)},
-        "columns-cosine": f"{kept} 4 --schedule cosine",
-        "sampled": walks,
-        "sampled-16": f"{walks} {subsets}",
+        "sampled": "cluster train --recipe cluster-sampled",
+        "columns-2": "cluster train --recipe cluster-columns --options.attention_options.kept 2",
     }
     return {f"cluster-{name}": Row(f"{command} {arguments}") for name, command in commands.items()}
 
