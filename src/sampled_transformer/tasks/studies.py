@@ -96,7 +96,10 @@ def _clusters(arguments: str, seeds: int, bars: Mapping[str, float]) -> dict[str
     }
     return {
         f"cluster-{name}": Row(
-            f"cluster train --recipe cluster-{name} {arguments}", seeds, paper=printed, bar=bars.get(name)
+            f"cluster train --recipe cluster-{name} {arguments}",
+            seeds if printed else 1,
+            paper=printed,
+            bar=bars.get(name),
         )
         for name, printed in paper.items()
     }
@@ -230,7 +233,7 @@ STUDIES = {
         _cluster_forms("--steps 10000"),
         kind="clustering",
         beside=[("cluster-short", "cluster-columns")],
-        note="One seed each, but for the last row, that of the table above. No form was chosen by this table: four of "
+        note="The last row is that of the table above. No form was chosen by this table: four of "
         "16 was the first that was trained, and is the one of the long run.",
     ),
     "autoencoder-small": Study(
