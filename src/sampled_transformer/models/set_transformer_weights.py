@@ -42,14 +42,12 @@ def load_public(state: Mapping[str, Any], heads: int = 4) -> nn.Module:
     """
     state = unwrap(state)
     tensors = convert(state)
-    for part in ("head.weight", "head.bias", "encoder.pool.seeds"):
-        if part not in tensors:
-            raise ValueError(f"state: expected the state_dict of a whole public Set Transformer, it lacks its {part}")
     blocks = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.blocks."))
     induced = "encoder.blocks.0.inducing" in tensors
     query = "encoder.blocks.0." + ("mab1" if induced else "attention") + ".query.weight"
-    if query not in tensors:
-        raise ValueError(f"state: expected the state_dict of a whole public Set Transformer, it lacks its {query}")
+    for part in (query, "head.weight", "head.bias", "encoder.pool.seeds"):
+        if part not in tensors:
+            raise ValueError(f"state: expected the state_dict of a whole public Set Transformer, it lacks its {part}")
     first = tensors[query]  # (dim, inputs)
     options: dict[str, Any] = {
         "attention": "induced" if induced else "dense",
