@@ -24,11 +24,11 @@ from typing import Any
 import torch
 
 from sampled_transformer.attention.compiled import Compiled
-from sampled_transformer.bench.measure import interleaved, kept_bytes, load, memory
-from sampled_transformer.bench.study import slope
-from sampled_transformer.bench.subjects import Setting, Subject
-from sampled_transformer.machine import machine
-from sampled_transformer.memory import give_back_memory, keep_freed_memory
+from sampled_transformer.support.machine import machine
+from sampled_transformer.support.memory import give_back_memory, keep_freed_memory
+from sampled_transformer_lab.bench.measure import interleaved, kept_bytes, load, memory
+from sampled_transformer_lab.bench.study import slope
+from sampled_transformer_lab.bench.subjects import Setting, Subject
 
 SETTING = Setting(batch=8, heads=8, head_dim=32)
 ROUNDS = 41  # the machine has slow and fast seconds

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from attention import Bars, both, finish, options  # first: it sets what torch reads when it loads
 
-from sampled_transformer.bench.measure import load
-from sampled_transformer.bench.subjects import MECHANISMS, Mechanism
-from sampled_transformer.machine import machine
-from sampled_transformer.memory import keep_freed_memory
+from sampled_transformer.support.machine import machine
+from sampled_transformer.support.memory import keep_freed_memory
+from sampled_transformer_lab.bench.measure import load
+from sampled_transformer_lab.bench.subjects import MECHANISMS, Mechanism
 
 SUBSETS = (2, 4, 16, 64, 256)  # n_s
 SUBSET_POINTS = 1024

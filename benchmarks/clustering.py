@@ -22,12 +22,12 @@ import torch
 from torch import Tensor
 
 from sampled_transformer import create_model
-from sampled_transformer.bench.measure import load
-from sampled_transformer.data.gaussians import sample_mixtures
-from sampled_transformer.machine import machine
-from sampled_transformer.memory import keep_freed_memory
-from sampled_transformer.mixtures import log_likelihood
+from sampled_transformer.clustering.likelihood import log_likelihood
+from sampled_transformer.data.sources.gaussians import sample_mixtures
 from sampled_transformer.models.set_transformer import ISAB, MAB, PMA
+from sampled_transformer.support.machine import machine
+from sampled_transformer.support.memory import keep_freed_memory
+from sampled_transformer_lab.bench.measure import load
 
 POINTS_OF_A_STEP = 100_000  # sets of a step: 10, fewer where that would be more points than this
 REFERENCE = "ISAB(16)+PMA"

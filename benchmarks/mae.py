@@ -17,10 +17,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sampled_transformer.bench.measure import load
-from sampled_transformer.machine import machine
 from sampled_transformer.models.mae import MaskedAutoencoder
 from sampled_transformer.models.tokens import draw_mask, group_points, take
+from sampled_transformer.support.machine import machine
+from sampled_transformer_lab.bench.measure import load
 
 SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 32}  # those of the recipes *-small
 POINTS = 1024

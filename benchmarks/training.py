@@ -25,14 +25,14 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from sampled_transformer import linear
-from sampled_transformer.bench.measure import load, seconds
 from sampled_transformer.data import Pack
 from sampled_transformer.data.transforms import preset
-from sampled_transformer.machine import machine
-from sampled_transformer.memory import keep_freed_memory
+from sampled_transformer.layers import sparse_gradient as linear
 from sampled_transformer.models import create_model
-from sampled_transformer.tasks.loading import Batches
+from sampled_transformer.support.machine import machine
+from sampled_transformer.support.memory import keep_freed_memory
+from sampled_transformer.training.loading import Batches
+from sampled_transformer_lab.bench.measure import load, seconds
 
 BATCH, CLASSES, STORED = 64, 40, 2048
 

@@ -17,10 +17,10 @@ from statistics import median
 import torch
 from torch import nn
 
-from sampled_transformer import linear
 from sampled_transformer.data import load_data
-from sampled_transformer.memory import keep_freed_memory
+from sampled_transformer.layers import sparse_gradient as linear
 from sampled_transformer.models import create_model
+from sampled_transformer.support.memory import keep_freed_memory
 
 
 def steps(points: int, count: int) -> tuple[list[float], list[float]]:

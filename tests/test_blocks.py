@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sampled_transformer import Cycle, PositionEmbedding, TransformerBlock, list_attention
-from sampled_transformer.blocks import pool_max
+from sampled_transformer.layers.pooling import pool_max
 
 
 def test_is_equations_1_and_5_by_default() -> None:

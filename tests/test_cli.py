@@ -13,7 +13,7 @@ import pytest
 from sampled_transformer import __version__
 from sampled_transformer.cli import main
 from sampled_transformer.data import Pack, load_data, read_pack, write_pack
-from sampled_transformer.data.modelnet_layouts import CLASSES
+from sampled_transformer.data.sources.modelnet_layouts import CLASSES
 
 OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
 

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from sampled_transformer import Cycle
 from sampled_transformer.cycles import scramble
-from sampled_transformer.geometry.sets import segments
+from sampled_transformer.sets import segments
 
 sizes = st.integers(0, 40)
 seeds = st.integers(0, 2**31 - 1)
@@ -286,9 +286,9 @@ def test_segments_number_the_sets(ptr: torch.Tensor) -> None:
         ({"ptr": torch.tensor([0.0, 2.0])}, "ptr: expected int64"),
         ({"ptr": torch.zeros(2, 2).long()}, "ptr: expected int64"),
         ({"ptr": torch.zeros(0).long()}, "ptr: expected int64"),
-        ({"ptr": torch.tensor([0, 4, 2])}, "ptr: expected to start at 0"),
-        ({"ptr": torch.tensor([1, 4])}, "ptr: expected to start at 0"),
-        ({"ptr": torch.tensor([0, 4]), "n": 5}, "ptr: expected to end"),
+        ({"ptr": torch.tensor([0, 4, 2])}, "ptr: expected values that start at 0"),
+        ({"ptr": torch.tensor([1, 4])}, "ptr: expected values that start at 0"),
+        ({"ptr": torch.tensor([0, 4]), "n": 5}, "ptr: expected the last value"),
         ({"ptr": torch.tensor([0, 4]), "mask": torch.ones(1, 4).bool()}, "mask, ptr"),
         ({"ptr": torch.tensor([0, 4]), "device": "meta"}, "device: expected that of ptr, cpu, got meta"),
     ],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         KNNAttention,
         LinearAttention,
         NoAttention,
+        RotaryAttention,
         SampledAttention,
         SparseAttention,
         StratifiedAttention,
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
         list_attention,
         number_layers,
     )
-    from .blocks import PositionEmbedding, TransformerBlock
+    from .blocks import TransformerBlock
     from .cycles import Cycle
+    from .layers.embedding import PositionEmbedding
+    from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
@@ -35,6 +38,7 @@ _HOME = {
     "KNNAttention": "attention",
     "LinearAttention": "attention",
     "NoAttention": "attention",
+    "RotaryAttention": "attention",
     "SampledAttention": "attention",
     "SparseAttention": "attention",
     "StratifiedAttention": "attention",
@@ -42,7 +46,7 @@ _HOME = {
     "create_attention": "attention",
     "list_attention": "attention",
     "number_layers": "attention",
-    "PositionEmbedding": "blocks",
+    "PositionEmbedding": "layers.embedding",
     "TransformerBlock": "blocks",
     "Cycle": "cycles",
     "BasicClassifier": "models",
@@ -60,6 +64,7 @@ __all__ = [
     "LinearAttention",
     "NoAttention",
     "PositionEmbedding",
+    "RotaryAttention",
     "SampledAttention",
     "SparseAttention",
     "StratifiedAttention",

@@ -1,19 +1,16 @@
-"""The transformer block TB / STB (Eq. 1 and 5), and what stands in front of it."""
+"""The transformer block TB / STB (Eq. 1 and 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from .attention import create_attention
 from .cycles import Cycle
-from .feed_forward import FeedForward
-from .geometry.sets import segments
-from .linear import belongs_to_nobody
+from .layers.drop_path import DropPath
+from .layers.feed_forward import FeedForward
+from .layers.sparse_gradient import belongs_to_nobody
 
 
 class TransformerBlock(nn.Module):
@@ -79,56 +76,3 @@ def add_branch(x: Tensor, branch: Tensor) -> Tensor:
     if belongs_to_nobody(branch) and branch.dtype == x.dtype:
         return branch.add_(x)
     return x + branch
-
-
-class DropPath(nn.Module):
-    """Drops the whole of what a residual branch adds to a set, and scales up the rest (stochastic depth)."""
-
-    def __init__(self, probability: float = 0.0) -> None:
-        super().__init__()
-        if not 0 <= probability < 1:
-            raise ValueError(f"drop_path: expected a probability from 0 to below 1, got {probability}")
-        self.probability = probability
-
-    def forward(self, x: Tensor, ptr: Tensor | None = None) -> Tensor:
-        if not self.training or self.probability == 0:
-            return x
-        sets = x.shape[0] if ptr is None else ptr.shape[0] - 1
-        kept = torch.empty(sets, device=x.device, dtype=x.dtype).bernoulli_(1 - self.probability)
-        kept = kept / (1 - self.probability)
-        if ptr is None:
-            return x * kept.view(-1, *[1] * (x.dim() - 1))
-        return x * kept.repeat_interleave(ptr.diff(), output_size=x.shape[0])[:, None]
-
-    def extra_repr(self) -> str:
-        return f"probability={self.probability}"
-
-
-class PositionEmbedding(nn.Module):
-    """E = W_p P (section 3.2): coordinates (..., 3) -> (..., dim), to be added to the features.
-
-    The paper calls W_p "an MLP layer" and writes one matrix; `hidden` makes it an MLP with ReLU.
-    """
-
-    def __init__(self, dim: int, coordinates: int = 3, *, hidden: Sequence[int] = (), bias: bool = False) -> None:
-        super().__init__()
-        widths = [coordinates, *hidden, dim]
-        layers: list[nn.Module] = []
-        for one, two in pairwise(widths):
-            layers += [nn.Linear(one, two, bias=bias), nn.ReLU()]
-        self.layers = nn.Sequential(*layers[:-1])
-
-    def forward(self, positions: Tensor) -> Tensor:
-        return self.layers(positions)
-
-
-def pool_max(x: Tensor, mask: Tensor | None = None, ptr: Tensor | None = None) -> Tensor:
-    """The largest value of every feature in each set, (sets, dim); zero for an empty set."""
-    if ptr is not None:
-        sets = x.new_zeros(ptr.shape[0] - 1, x.shape[-1])
-        index = segments(ptr, x.shape[0])[:, None].expand_as(x)
-        return sets.scatter_reduce(0, index, x, "amax", include_self=False)
-    if mask is not None:
-        pooled = x.masked_fill(~mask[..., None], -torch.inf).amax(1) if x.shape[1] else x.new_zeros(len(x), x.shape[-1])
-        return pooled.masked_fill(~mask.any(1, keepdim=True), 0)
-    return x.amax(1) if x.shape[1] else x.new_zeros(x.shape[0], x.shape[-1])

@@ -11,28 +11,27 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 import io
 import sys
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse import ActionYesNo, ArgumentError, ArgumentParser, auto_cli
 
-from sampled_transformer import __version__
-from sampled_transformer.commands import cluster, mae, tables
-from sampled_transformer.commands.bench import bench
-from sampled_transformer.commands.extras import training_module
-from sampled_transformer.commands.theory import theory
-from sampled_transformer.memory import keep_freed_memory
-from sampled_transformer.tasks.options import DataOptions, OptimiserOptions, Settings, TrainerOptions
-from sampled_transformer.tasks.recipes import expand
+from . import __version__
+from .commands import cluster, mae
+from .commands.extras import training_module
+from .support.memory import keep_freed_memory
+from .training.recipes import expand
+from .training.settings import DataOptions, OptimiserOptions, Settings, TrainerOptions
 
 PROGRAM = "sampled-transformer"
 
 
 def data_list() -> None:
     """List the data sets that are known by name, and the file formats of your own."""
-    from sampled_transformer.data import SOURCES
-    from sampled_transformer.data.files import READERS
+    from .data import SOURCES
+    from .data.files import READERS
 
     width = max(len(name) for name in SOURCES)
     for name, source in SOURCES.items():
@@ -48,8 +47,8 @@ def data_info(pack: str, root: str | None = None, shape: int = 0) -> None:
         root: the folder that holds a data set given by name.
         shape: number of the shape to draw.
     """
-    from sampled_transformer.data.preview import describe
-    from sampled_transformer.data.repack import load_splits
+    from .data.preview import describe
+    from .data.repack import load_splits
 
     print(describe(load_splits(pack, root), shape, braille=_shows("\u28ff")))
 
@@ -81,10 +80,10 @@ def data_pack(
         options: further options of a data set given by name, such as --options.variant.
         strict: end with an error when any file could not be read.
     """
-    from sampled_transformer.data import SOURCES
-    from sampled_transformer.data.errors import printable
-    from sampled_transformer.data.packing import NothingPacked, pack_folder
-    from sampled_transformer.data.repack import repack, shapes_below
+    from .data import SOURCES
+    from .data.packing import NothingPacked, pack_folder
+    from .data.repack import repack, shapes_below
+    from .support.printable import printable
 
     folder = shapes_below(source, root)
     if options and source not in SOURCES:
@@ -148,8 +147,8 @@ def train(
             options of the network that are not given are theirs.
         resume: go on with the run in --out, whose options then need not be given again.
     """
-    run = training_module("run")
-    attention = attention or training_module("initial").attention_of(init)
+    run = training_module("training.run")
+    attention = attention or training_module("training.initial").attention_of(init)
     settings = Settings(data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init)
     result = run.train(settings, resume)
     if not run.is_first_process():
@@ -159,7 +158,7 @@ def train(
         print(f"{name}, {row['epoch']:.0f}: test accuracy {100 * overall:.2f} %, mean over classes {100 * mean:.2f} %")
     written = "model.safetensors, metrics.csv, result.json"
     if find_spec("plotly") is not None:
-        from sampled_transformer.report.run_page import write_report
+        from .report.run_page import write_report
 
         write_report(Path(out, "report.html"), {attention: Path(out)}, Path(out).name)
         written += ", report.html"
@@ -192,10 +191,10 @@ def evaluate(
     """
     from json import dumps
 
-    from sampled_transformer.report.calibration import write_page
-    from sampled_transformer.report.page import graph_objects
-    from sampled_transformer.tasks import evaluation
-    from sampled_transformer.tasks.trained import find_weights
+    from .inference import evaluation
+    from .report.calibration import write_page
+    from .report.page import graph_objects
+    from .weights import find_weights
 
     if page is not None:
         graph_objects()  # a missing extra is better said before than after
@@ -232,9 +231,9 @@ def predict(
     from dataclasses import asdict
     from json import dumps
 
-    from sampled_transformer.data.errors import printable
-    from sampled_transformer.tasks import prediction
-    from sampled_transformer.tasks.trained import find_weights
+    from .inference import predictor as prediction
+    from .support.printable import printable
+    from .weights import find_weights
 
     answers = []
     for answer in prediction.predict(prediction.Predictor(find_weights(weights), samples, device), files, top):
@@ -258,8 +257,8 @@ def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
         epochs: of each network.
         points: of each part.
     """
-    training_module("run")
-    from sampled_transformer.demo import main
+    training_module("training.run")
+    from .commands.demo import main
 
     main(Path(out), epochs, points)
 
@@ -271,7 +270,7 @@ def report(runs: list[str], out: str | None = None) -> None:
         runs: folders of runs; the first is looked at closely.
         out: the file to write; report.html in the first folder if not given.
     """
-    from sampled_transformer.report.run_page import write_report
+    from .report.run_page import write_report
 
     folders = {name: Path(name) for name in runs}
     page = Path(runs[0], "report.html") if out is None else Path(out)
@@ -300,14 +299,8 @@ COMMANDS: dict[str, Any] = {
         "evaluate": cluster.cluster_evaluate,
         "fit": cluster.cluster_fit,
     },
-    "bench": bench,
-    "theory": theory,
-    "tables": {
-        "_help": "Measure the paper's tables.",
-        "list": tables.tables_list,
-        "make": tables.tables_make,
-        "page": tables.tables_page,
-    },
+    # The laboratory comes with the same wheel, but the library does not import it.
+    **import_module("sampled_transformer_lab.commands").COMMANDS,
     "demo": demo,
 }
 

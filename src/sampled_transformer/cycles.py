@@ -14,7 +14,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from .geometry.sets import pad_sets, segments
+from .sets import check_ptr, pad_sets, segments
 
 # Points are ordered by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits in an
 # int64 for the number of the set, so that packed sets are shuffled in one sort.
@@ -105,7 +105,7 @@ class Cycle:
         once = bool((visits == 1).all())
         if order.dim() == 2:
             if ptr is not None:
-                check_ptr(ptr, order.shape[-1])
+                ptr = check_ptr(ptr, order.shape[-1])
                 segment = segments(ptr, order.shape[-1])
                 once = once and bool((segment[order] == segment).all())
             if not once:
@@ -265,18 +265,6 @@ class Cycle:
 def real_first(mask: Tensor) -> Tensor:
     """Indices of the points of padded sets, (batch, n): the real ones in their order, then the padding."""
     return torch.argsort((~mask).to(torch.uint8), dim=-1, stable=True)
-
-
-def check_ptr(ptr: Tensor, total: int | None) -> None:
-    """Refuse a `ptr` that does not cut `total` points into sets. Values are read only where that stalls no device."""
-    if ptr.dim() != 1 or ptr.shape[0] < 1 or ptr.dtype not in (torch.int32, torch.int64):
-        raise ValueError(f"ptr: expected int64 of shape (sets + 1,), got {ptr.dtype} of shape {tuple(ptr.shape)}")
-    if ptr.device.type != "cpu" or torch.compiler.is_compiling():
-        return
-    if ptr[0] != 0 or bool((ptr.diff() < 0).any()):
-        raise ValueError("ptr: expected to start at 0 and never to descend")
-    if total is not None and ptr[-1] != total:
-        raise ValueError(f"ptr: expected to end at the number of points, {total}, got {int(ptr[-1])}")
 
 
 def random_integers(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from .data.atomic import atomic_write
 from .models import create_model
+from .support.atomic import atomic_write
+from .support.printable import printable
 
 FORMAT = "sampled-transformer 1"
 
@@ -29,6 +31,29 @@ class Description:
     options: Mapping[str, Any]  # of create_model
     classes: Sequence[str] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)  # how it was trained, what it reached: for people
+
+
+def list_weights() -> list[str]:
+    """The names of the weights that come with the package."""
+    folder = files("sampled_transformer") / "weights_shipped"
+    if not folder.is_dir():
+        return []
+    return sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".safetensors"))
+
+
+def find_weights(name: str) -> Path:
+    """The file that is meant by a path, the folder of a run, or the name of weights that come with the package."""
+    path = Path(name)
+    if path.is_dir():
+        return path / "model.safetensors"
+    if path.is_file():
+        return path
+    if name in list_weights():
+        return Path(str(files("sampled_transformer") / "weights_shipped" / f"{name}.safetensors"))
+    known = ", ".join(list_weights()) or "none yet"
+    raise WeightsError(
+        f"{printable(name)}: neither a file nor the folder of a run; weights that come with the package: {known}"
+    )
 
 
 def save_model(network: nn.Module, path: str | Path, description: Description) -> None:

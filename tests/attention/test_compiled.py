@@ -13,15 +13,15 @@ from torch import Tensor
 
 from sampled_transformer import SampledAttention
 from sampled_transformer.attention import compiled
-from sampled_transformer.attention.compiled import Compiled
-from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
-from sampled_transformer.attention.rotary import (
+from sampled_transformer.attention.beyond.rotary import (
     _turn_key,
     _turn_key_back,
     _turn_query,
     _turn_query_back,
     rotary_sums,
 )
+from sampled_transformer.attention.compiled import Compiled
+from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
 
 SCALE = 0.3
 TURNS = (_turn_key, _turn_key_back, _turn_query, _turn_query_back)

@@ -5,7 +5,7 @@ from itertools import permutations
 import torch
 
 from sampled_transformer import Cycle, DenseAttention, SampledAttention, SparseAttention
-from sampled_transformer.attention.base import Sets
+from sampled_transformer.sets import Sets
 
 
 def make(**options: object) -> SampledAttention:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampled_transformer.data import Batch, DataError, Pack, load_data, read_pack, write_pack
-from sampled_transformer.data.npz import write_arrays
+from sampled_transformer.data.formats.npz import write_arrays
 
 
 def clouds(counts: list[int], seed: int = 0) -> list[np.ndarray]:

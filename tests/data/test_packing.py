@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data import DataError, read_pack
-from sampled_transformer.data.folder import load
 from sampled_transformer.data.packing import NothingPacked, pack_folder
+from sampled_transformer.data.sources.folder import load
 
 TETRAHEDRON = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 {}\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
 

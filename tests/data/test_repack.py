@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data import DataError, Pack, load_data, read_pack, write_pack
-from sampled_transformer.data.modelnet import CLASSES
 from sampled_transformer.data.repack import load_splits, repack, shapes_below
+from sampled_transformer.data.sources.modelnet import CLASSES
 
 
 @pytest.fixture

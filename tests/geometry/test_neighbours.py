@@ -153,7 +153,7 @@ def test_other_devices_never_reach_the_tree():
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("k must", {"k": 0}),
+        ("k: expected", {"k": 0}),
         ("points", {"points": torch.full((1, 4, 3), torch.nan)}),
         ("points", {"points": [[0.0]]}),
         ("queries", {"queries": torch.full((1, 4, 3), torch.inf)}),

@@ -8,7 +8,7 @@ import yaml
 
 from sampled_transformer.models import create_model
 from sampled_transformer.models.hierarchical import PARENT_BLOCKS, PARENT_STRIDES, Stage
-from sampled_transformer.tasks.recipes import recipe_text
+from sampled_transformer.training.recipes import recipe_text
 
 SMALL = {"widths": (32, 64, 64), "neighbours": (4, 4, 4), "strides": (2, 2, 2), "blocks": (1, 2, 1)}
 

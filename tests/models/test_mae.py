@@ -199,7 +199,7 @@ def test_bad_input() -> None:
         autoencoder()(clouds(2, 7))
     with pytest.raises(ValueError, match="normals: expected none"):
         autoencoder()(clouds(), clouds())
-    with pytest.raises(ValueError, match="points must be finite"):
+    with pytest.raises(ValueError, match="points: expected finite"):
         autoencoder()(torch.full((2, 20, 3), torch.nan))
     for options in ({"pooling": "mean"}, {"normals": True}, {"head_width": 0}):
         with pytest.raises(ValueError, match=f"{next(iter(options))}: expected"):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sampled_transformer import create_model
-from sampled_transformer.data.gaussians import sample_mixtures
-from sampled_transformer.mixtures import log_likelihood
+from sampled_transformer.clustering.likelihood import log_likelihood
+from sampled_transformer.data.sources.gaussians import sample_mixtures
 from sampled_transformer.models.mixture import MixtureNetwork
 
 SMALL = {"dim": 16}
@@ -97,7 +97,7 @@ def test_bad_input_is_named() -> None:
     network = build("induced")
     with pytest.raises(ValueError, match="points: expected 2 coordinates, those of the network, got 3"):
         network(torch.zeros(1, 5, 3))
-    with pytest.raises(ValueError, match="points must be finite"):
+    with pytest.raises(ValueError, match="points: expected finite"):
         network(torch.full((1, 5, 2), torch.inf))
     with pytest.raises(ValueError, match="inputs, components: expected at least 1"):
         build("pooling", components=0)

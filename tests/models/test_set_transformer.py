@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 import yaml
-from public_set_transformer import PublicISAB, PublicMAB, PublicPMA, PublicSAB
+from helpers.public_set_transformer import PublicISAB, PublicMAB, PublicPMA, PublicSAB
 
 from sampled_transformer import Cycle, create_model
 from sampled_transformer.data.transforms import PRESETS
@@ -18,8 +18,8 @@ from sampled_transformer.models.set_transformer import (
     average_of_two,
     dealt_mask,
 )
-from sampled_transformer.tasks.options import DataOptions, OptimiserOptions
-from sampled_transformer.tasks.recipes import list_recipes, recipe_text
+from sampled_transformer.training.recipes import list_recipes, recipe_text
+from sampled_transformer.training.settings import DataOptions, OptimiserOptions
 
 INPUTS, DIM, HEADS = 3, 16, 4
 # Every way the points are read, as options of SetEncoder.

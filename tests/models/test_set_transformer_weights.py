@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from public_set_transformer import PublicNetwork, PublicPMA, PublicSAB, public_classifier, public_mixture, public_parse
+from helpers.public_set_transformer import (
+    PublicNetwork,
+    PublicPMA,
+    PublicSAB,
+    public_classifier,
+    public_mixture,
+    public_parse,
+)
 from torch import nn
 
 from sampled_transformer.models.set_transformer_weights import convert, load_public

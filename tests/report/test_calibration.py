@@ -7,10 +7,11 @@ from pathlib import Path
 import torch
 
 from sampled_transformer.cli import main
-from sampled_transformer.report.calibration import calibration_page, calibration_section
-from sampled_transformer.report.measured import Measured
-from sampled_transformer.tasks.calibration import calibration
-from sampled_transformer.tasks.studies import Row, Study
+from sampled_transformer.inference.calibration import calibration
+from sampled_transformer.report.calibration import calibration_page
+from sampled_transformer_lab.pages.calibration import calibration_section
+from sampled_transformer_lab.pages.measured import Measured
+from sampled_transformer_lab.studies import Row, Study
 
 
 def result() -> dict:

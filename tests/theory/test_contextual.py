@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from theory import slow
+from helpers import slow_theory as slow
 
 from sampled_transformer import Cycle
 from sampled_transformer.theory import CONSTRUCTIONS, contextual_mapping, identify, run

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from theory import slow
+from helpers import slow_theory as slow
 
 from sampled_transformer.theory import patterns
 from sampled_transformer.theory.grid import Setting, all_inputs, embedding

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import look_up
+from ..support.registry import look_up
 from .base import Attention, number_layers
+from .beyond.linear import LinearAttention
+from .beyond.rotary import RotaryAttention
+from .beyond.summed import SummedAttention
 from .dense import DenseAttention
 from .induced import InducedAttention
 from .knn import KNNAttention
-from .linear import LinearAttention
 from .none import NoAttention
-from .rotary import RotaryAttention
 from .sampled import SampledAttention
 from .sparse import SparseAttention
 from .stratified import StratifiedAttention
-from .summed import SummedAttention
 
 REGISTRY: dict[str, type[Attention]] = {
     "dense": DenseAttention,

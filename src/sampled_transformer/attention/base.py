@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ..cycles import Cycle, check_ptr
-from ..geometry.sets import buckets, pad_sets
-from ..linear import Linear
-
-
-@dataclass(frozen=True)
-class Sets:
-    """How the points of a call fall into sets: a batch (neither), a padded batch (mask), or packed sets (ptr)."""
-
-    mask: Tensor | None = None  # (batch, n), True where a point is real
-    ptr: Tensor | None = None  # (sets + 1,); the tensors then have a batch of one
+from ..cycles import Cycle
+from ..layers.sparse_gradient import Linear
+from ..sets import Sets, buckets, check_finite, check_mask, check_ptr, describe, pad_sets
 
 
 class Attention(nn.Module):
@@ -94,8 +85,8 @@ class Attention(nn.Module):
             ptr: (sets + 1,), where each packed set begins and the last ends.
             cycle: the cycle to walk instead of one's own (mechanisms without cycles do not look at it).
         """
-        positions = self._check(x, positions, mask, ptr)
-        sets = Sets(mask, None if ptr is None else ptr.long())
+        positions, ptr = self._check(x, positions, mask, ptr)
+        sets = Sets(mask, ptr)
         cycle = self.fit(cycle, x, sets)
         if x.numel() == 0:  # nobody attends, but autograd and DDP expect every parameter to take part
             return x * 0 + sum((parameter.sum() * 0 for parameter in self.parameters()), x.new_zeros(()))
@@ -165,39 +156,31 @@ class Attention(nn.Module):
             f"dim={self.dim}, heads={self.heads}, head_dim={self.head_dim}, scale={self.scale:.4g}, layer={self.layer}"
         )
 
-    def _check(self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Tensor | None) -> Tensor | None:
-        """Refuse what does not fit, naming the argument; return positions with the padding cleared."""
+    def _check(
+        self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Refuse what does not fit, naming the argument; return cleared positions, and ptr as int64."""
         if mask is not None and ptr is not None:
-            raise ValueError("mask, ptr: expected one of them, got both")
+            raise ValueError("mask, ptr: expected at most one of them, got both")
         wanted = ("batch", "n") if ptr is None else ("total",)
         if x.dim() != len(wanted) + 1 or x.shape[-1] != self.dim or not x.is_floating_point():
-            expected = f"({', '.join(wanted)}, {self.dim})"
-            raise ValueError(f"x: expected floats of shape {expected}, got {x.dtype} of shape {tuple(x.shape)}")
-        if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape[:-1]):
-            raise ValueError(
-                f"mask: expected bool of shape {tuple(x.shape[:-1])}, got {mask.dtype} of shape {tuple(mask.shape)}"
-            )
+            raise ValueError(f"x: expected floats of shape ({', '.join(wanted)}, {self.dim}), got {describe(x)}")
+        if mask is not None:
+            check_mask(mask, x.shape[:-1])
         if ptr is not None:
-            check_ptr(ptr, x.shape[0])
+            ptr = check_ptr(ptr, x.shape[0])
         if positions is None:
             if self.needs_positions:
-                raise ValueError(f"positions: {type(self).__name__} needs them, expected {tuple(x.shape[:-1])} + (3,)")
-            return None
+                expected = f"{tuple(x.shape[:-1])} + (3,)"
+                raise ValueError(f"positions: expected shape {expected}, which {type(self).__name__} needs, got None")
+            return None, ptr
         if positions.dim() != x.dim() or positions.shape[:-1] != x.shape[:-1] or not positions.is_floating_point():
-            raise ValueError(
-                f"positions: expected floats of shape {tuple(x.shape[:-1])} + (coordinates,), "
-                f"got {positions.dtype} of shape {tuple(positions.shape)}"
-            )
+            expected = f"{tuple(x.shape[:-1])} + (coordinates,)"
+            raise ValueError(f"positions: expected floats of shape {expected}, got {describe(positions)}")
         if mask is not None:
             positions = positions.masked_fill(~mask[..., None], 0)
-        # Looking at the values would make a GPU wait for them.
-        if (
-            positions.device.type == "cpu"
-            and not torch.compiler.is_compiling()
-            and not bool(positions.isfinite().all())
-        ):
-            raise ValueError("positions: expected finite coordinates, got NaN or infinity")
-        return positions
+        check_finite(positions, "positions")
+        return positions, ptr
 
 
 def number_layers(network: nn.Module) -> nn.Module:

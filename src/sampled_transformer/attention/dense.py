@@ -6,7 +6,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..cycles import Cycle
-from .base import Attention, Sets
+from ..sets import Sets
+from .base import Attention
 
 
 class DenseAttention(Attention):

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ..cycles import Cycle, random_integers, real_first, seeded_keys
-from ..feed_forward import FeedForward
-from .base import Attention, Sets
+from ..layers.feed_forward import FeedForward
+from ..sets import Sets
+from .base import Attention
 from .dense import read_all
 from .kernels import take, two_keys
 

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from ..cycles import Cycle
 from ..geometry import nearest_neighbours
-from .base import Attention, Sets
+from ..sets import Sets
+from .base import Attention
 from .kernels import take
 
 

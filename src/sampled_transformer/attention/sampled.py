@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from ..cycles import Cycle
-from .base import Attention, Sets
+from ..sets import Sets
+from .base import Attention
 from .kernels import (
     few_keys,
     few_keys_and_rest,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..cycles import Cycle, real_first
-from .base import Sets
+from ..sets import Sets
 from .dense import read_all
 from .kernels import two_keys
 

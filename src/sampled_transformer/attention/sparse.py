@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..cycles import Cycle
-from .base import Attention, Sets
+from ..sets import Sets
+from .base import Attention
 from .kernels import pair_attention
 
 

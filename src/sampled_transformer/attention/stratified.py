@@ -7,8 +7,8 @@ from torch import Tensor
 
 from ..cycles import Cycle
 from ..geometry import farthest_points
-from ..geometry.sets import segments
-from .base import Attention, Sets
+from ..sets import Sets, segments
+from .base import Attention
 from .kernels import group_attention, restore
 
 

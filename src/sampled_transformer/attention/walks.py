@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..cycles import Cycle, seeded_keys
 from ..geometry.curves import space_filling_order
-from .base import Sets
+from ..sets import Sets
 
 
 def random_turn(dimension: int, generator: torch.Generator | None, device: torch.device) -> Tensor:

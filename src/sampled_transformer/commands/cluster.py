@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sampled_transformer.tasks.cluster_options import ClusterSettings, MixtureChanges, MixtureOptions
+from ..clustering.settings import ClusterSettings, MixtureChanges, MixtureOptions
 
 
 def cluster_train(
@@ -45,7 +45,7 @@ def cluster_train(
         device: where it runs; a GPU if there is one, if not given.
         resume: go on with the run in --out, whose options then need not be given again.
     """
-    from sampled_transformer.tasks.cluster import train
+    from ..clustering.training import train
 
     settings = ClusterSettings(
         out, model, options or {}, data, steps, batch, rate, clip, schedule, decay_at, seed, every, sets, recipe, device
@@ -78,8 +78,8 @@ def cluster_evaluate(
     """
     from json import dumps
 
-    from sampled_transformer.tasks.cluster_evaluation import evaluate
-    from sampled_transformer.tasks.trained import find_weights
+    from ..clustering.evaluation import evaluate
+    from ..weights import find_weights
 
     result = evaluate(find_weights(weights), data, sets=sets, samples=samples, covariance=covariance, device=device)
     print(dumps(result, indent=2) if json else _figures(result["figures"]))
@@ -114,9 +114,9 @@ def cluster_fit(
     """
     from json import dumps
 
-    from sampled_transformer.data.errors import printable
-    from sampled_transformer.tasks.cluster_fit import check_target, fit, write_clusters
-    from sampled_transformer.tasks.trained import find_weights
+    from ..clustering.fit import check_target, fit, write_clusters
+    from ..support.printable import printable
+    from ..weights import find_weights
 
     check_target("out", out, ".json", ".csv")
     check_target("picture", picture, ".svg")

@@ -7,9 +7,9 @@ from typing import Any
 
 
 def training_module(name: str) -> Any:
-    """A module of `tasks` that needs the training engine, which is an extra."""
+    """A module that needs the training engine, which is an extra."""
     try:
-        return import_module(f"sampled_transformer.tasks.{name}")
+        return import_module(f"sampled_transformer.{name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("lightning", "torchmetrics"):
             raise

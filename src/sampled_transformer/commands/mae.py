@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sampled_transformer.commands.extras import training_module
-from sampled_transformer.tasks.options import (
+from ..training.settings import (
     FINE_TUNING,
     PRETRAINING,
     DataOptions,
@@ -14,6 +13,7 @@ from sampled_transformer.tasks.options import (
     PretrainSettings,
     TrainerOptions,
 )
+from .extras import training_module
 
 
 def pretrain(
@@ -49,8 +49,8 @@ def pretrain(
         probe_every: epochs between two linear probes on a part of the training split, if it has labels; 0 for none.
         resume: go on with the run in --out, whose options then need not be given again.
     """
-    tasks = training_module("pretrain")
-    attention = attention or training_module("initial").attention_of(init)
+    tasks = training_module("training.pretrain")
+    attention = attention or training_module("training.initial").attention_of(init)
     settings = PretrainSettings(
         data, out, model, attention, options or {}, epochs, seed, optimiser, trainer, recipe, init, probe_every
     )
@@ -91,10 +91,10 @@ def probe(
     """
     from json import dumps
 
-    from sampled_transformer.data.errors import printable
-    from sampled_transformer.tasks.trained import find_weights
+    from ..support.printable import printable
+    from ..weights import find_weights
 
-    result = training_module("probe").probe(
+    result = training_module("inference.probe").probe(
         find_weights(weights),
         data,
         root,
@@ -162,9 +162,9 @@ def fewshot(
         recipe: name of a recipe, whose options the line overrides, such as fewshot-5way-10shot.
         resume: go on with the folds in --out.
     """
-    from sampled_transformer.data.errors import printable
+    from ..support.printable import printable
 
-    tasks = training_module("fewshot")
+    tasks = training_module("training.fewshot")
     settings = FewShotSettings(
         data,
         out,
@@ -216,9 +216,9 @@ def reconstruct(
     """
     from pathlib import Path
 
-    from sampled_transformer.data.errors import printable
-    from sampled_transformer.tasks import reconstruction
-    from sampled_transformer.tasks.trained import find_weights
+    from ..inference import reconstruction
+    from ..support.printable import printable
+    from ..weights import find_weights
 
     clouds = reconstruction.reconstruct(
         Path(file), find_weights(weights), mask_ratio=mask_ratio, seed=seed, device=device

@@ -9,8 +9,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from sampled_transformer.data.errors import DataError, printable
-from sampled_transformer.data.pack import Batch, Pack, read_pack, write_pack
+from ..support.printable import printable
+from .errors import DataError
+from .pack import Batch, Pack, read_pack, write_pack
 
 __all__ = [
     "SOURCES",
@@ -38,7 +39,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self, root: str | Path | None, split: str, **options: Any) -> Pack:
-        function = import_module(f"sampled_transformer.data.{self.module}").load
+        function = import_module(f"sampled_transformer.data.sources.{self.module}").load
         options = {**self.options, **options}
         try:
             signature(function).bind(root, split, **options)
@@ -89,7 +90,7 @@ def load_data(source: str | Path, split: str = "train", root: str | Path | None 
 
 
 def _load_pack(path: Path, split: str, *, points: int | None = None, seed: int = 0) -> Pack:
-    from sampled_transformer.data.clouds import take_points
+    from .clouds import take_points
 
     # A file that is not called after a split holds all there is, and that is what one trains on.
     own_name = path.is_file() and split == "train" and path.stem not in SPLITS

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sampled_transformer.data.errors import DataError, printable
-from sampled_transformer.data.pack import Pack
-from sampled_transformer.data.quantise import quantise_normals, quantise_points
+from ..support.printable import printable
+from .errors import DataError
+from .pack import Pack
+from .quantise import quantise_normals, quantise_points
 
 LONGEST_NAME = 255  # letters, as in file systems; an array of texts gives every name the room of the longest
 

@@ -1,9 +1,6 @@
-"""The one exception of the data package, and file names made fit for one line of text."""
+"""The one exception of the data package."""
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 
 class DataError(ValueError):
@@ -12,9 +9,3 @@ class DataError(ValueError):
     def __init__(self, message: str) -> None:
         # Messages of other libraries come through here, and some of them run over several lines.
         super().__init__(" ".join(str(message).split()))
-
-
-def printable(path: str | Path) -> str:
-    """A path as text that any terminal can show: bytes that are not UTF-8 and control characters are escaped."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

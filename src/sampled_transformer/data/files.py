@@ -15,14 +15,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sampled_transformer.data.errors import DataError, printable
-from sampled_transformer.data.las import read_las
-from sampled_transformer.data.meshes import Mesh, read_off, sample_surface
-from sampled_transformer.data.normals import estimate_normals
-from sampled_transformer.data.ply import read_ply
-from sampled_transformer.data.point_files import Cloud, read_npy, read_npz, read_pcd, read_text
-from sampled_transformer.data.quantise import check_coordinates, to_unit_sphere
-from sampled_transformer.data.scenes import read_gltf, read_obj, read_stl
+from ..support.printable import printable
+from .errors import DataError
+from .formats.las import read_las
+from .formats.meshes import Mesh, read_off, sample_surface
+from .formats.ply import read_ply
+from .formats.point_files import Cloud, read_npy, read_npz, read_pcd, read_text
+from .formats.scenes import read_gltf, read_obj, read_stl
+from .normals import estimate_normals
+from .quantise import check_coordinates, to_unit_sphere
 
 LARGEST_FILE = 2**31  # bytes; files are read whole
 MOST_POINTS = 10_000_000

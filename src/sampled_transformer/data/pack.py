@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sampled_transformer.data.errors import DataError, printable
-from sampled_transformer.data.npz import Header, read_arrays, write_arrays
-from sampled_transformer.data.quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_points
+from ..support.printable import printable
+from .errors import DataError
+from .formats.npz import Header, read_arrays, write_arrays
+from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_points
 
 if TYPE_CHECKING:
     import torch

@@ -20,14 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sampled_transformer.data import SPLITS
-from sampled_transformer.data.errors import DataError, printable
-from sampled_transformer.data.files import Normals, check_options, read_shape
-from sampled_transformer.data.folder import Listing, scan_folder
-from sampled_transformer.data.npz import read_arrays, write_arrays
-from sampled_transformer.data.pack import Pack, write_pack
-from sampled_transformer.data.quantise import quantise_normals, quantise_points
-from sampled_transformer.data.workers import Announce, ProcessDied, run_in_processes
+from ..support.printable import printable
+from ..support.workers import Announce, ProcessDied, run_in_processes
+from . import SPLITS
+from .errors import DataError
+from .files import Normals, check_options, read_shape
+from .formats.npz import read_arrays, write_arrays
+from .pack import Pack, write_pack
+from .quantise import quantise_normals, quantise_points
+from .sources.folder import Listing, scan_folder
 
 FORMAT = 1  # to be raised whenever the same file and options would give other points
 CHUNK_FILES = 32

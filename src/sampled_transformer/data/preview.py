@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.pack import Pack
-from sampled_transformer.data.quantise import POINT_SCALE
+from .errors import DataError
+from .pack import Pack
+from .quantise import POINT_SCALE
 
 # Braille characters are 2 x 4 dots; this is the bit of each dot, row by row.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

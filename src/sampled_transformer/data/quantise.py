@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sampled_transformer.data.errors import DataError
+from .errors import DataError
 
 POINT_SCALE = 32767
 NORMAL_SCALE = 127

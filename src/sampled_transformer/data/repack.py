@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sampled_transformer.data import SOURCES, SPLITS, load_data
-from sampled_transformer.data.errors import DataError, printable
-from sampled_transformer.data.files import Normals, check_options
-from sampled_transformer.data.normals import estimate_normals
-from sampled_transformer.data.pack import Pack
-from sampled_transformer.data.packing import Report, publish, work_folder
-from sampled_transformer.data.quantise import POINT_SCALE, quantise_normals
+from ..support.printable import printable
+from . import SOURCES, SPLITS, load_data
+from .errors import DataError
+from .files import Normals, check_options
+from .normals import estimate_normals
+from .pack import Pack
+from .packing import Report, publish, work_folder
+from .quantise import POINT_SCALE, quantise_normals
 
 
 def shapes_below(source: str, root: str | None = None) -> Path | None:
@@ -24,7 +25,7 @@ def shapes_below(source: str, root: str | None = None) -> Path | None:
             raise DataError("folder: expected --root, the folder of shapes")
         return Path(root)
     if source in ("modelnet40", "modelnet10") and root is not None:
-        from sampled_transformer.data.modelnet import CLASSES
+        from .sources.modelnet import CLASSES
 
         for folder in (Path(root), Path(root, source.replace("modelnet", "ModelNet"))):
             if {path.parent.parent.name for path in folder.glob("*/train/*.off")} == set(CLASSES[source]):

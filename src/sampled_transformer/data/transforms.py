@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from sampled_transformer.geometry import farthest_points
+from ..geometry import farthest_points
 
 Cloud = tuple[Tensor, Tensor | None]
 

@@ -6,9 +6,9 @@ Every function takes sets in one of two forms, and gives the same answer for bot
 - packed: points (total, dimension) with ptr (sets + 1,), where set i is the rows ptr[i] to ptr[i + 1].
 """
 
-from sampled_transformer.geometry.chamfer import chamfer_distance
-from sampled_transformer.geometry.curves import space_filling_order
-from sampled_transformer.geometry.farthest import farthest_points
-from sampled_transformer.geometry.neighbours import nearest_neighbours
+from .chamfer import chamfer_distance
+from .curves import space_filling_order
+from .farthest import farthest_points
+from .neighbours import nearest_neighbours
 
 __all__ = ["chamfer_distance", "farthest_points", "nearest_neighbours", "space_filling_order"]

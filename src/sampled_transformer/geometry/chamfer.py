@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sampled_transformer.geometry.neighbours import find
-from sampled_transformer.geometry.sets import check_pair, check_points, result_dtype, segments
+from ..sets import check_pair, check_points, segments
+from .neighbours import find
+from .precision import result_dtype
 
 
 def chamfer_distance(
@@ -37,9 +38,9 @@ def chamfer_distance(
         first_ptr, second_ptr: (sets + 1,), where each packed set begins and ends.
     """
     if norm not in ("l2", "l1"):
-        raise ValueError(f'norm must be "l2" or "l1", got {norm!r}')
-    first = check_points(first, "first", first_mask, first_ptr, "first_")
-    second = check_points(second, "second", second_mask, second_ptr, "second_")
+        raise ValueError(f'norm: expected "l2" or "l1", got {norm!r}')
+    first, first_ptr = check_points(first, "first", first_mask, first_ptr, "first_")
+    second, second_ptr = check_points(second, "second", second_mask, second_ptr, "second_")
     check_pair(first, second, first_ptr, second_ptr, ("first", "second", "first_", "second_"))
     with torch.no_grad():
         forward, _ = find(second, first, 1, second_mask, first_mask, second_ptr, first_ptr, own=False)

@@ -5,7 +5,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from sampled_transformer.geometry.sets import check_points, segments, uncompiled, wide_dtype
+from ..sets import check_points, segments
+from .precision import wide_dtype
+from .tracing import uncompiled
 
 
 @uncompiled
@@ -33,13 +35,11 @@ def space_filling_order(
         Padded: (batch, n), real points first, then -1. Packed: (total,), indices into all rows, set after set.
     """
     if curve not in ("morton", "hilbert"):
-        raise ValueError(f'curve must be "morton" or "hilbert", got {curve!r}')
-    points = check_points(points, "points", mask, ptr)
+        raise ValueError(f'curve: expected "morton" or "hilbert", got {curve!r}')
+    points, ptr = check_points(points, "points", mask, ptr)
     dimension = points.shape[-1]
     if bits < 1 or dimension * bits > 62:
-        raise ValueError(
-            f"bits must be at least 1 and at most {62 // dimension} for {dimension} coordinates, got {bits}"
-        )
+        raise ValueError(f"bits: expected 1 to {62 // dimension} for {dimension} coordinates, got {bits}")
     if points.numel() == 0:
         return points.new_empty(points.shape[:-1], dtype=torch.int64)
     axes = _cells(points.to(wide_dtype(points)), bits, mask, ptr)

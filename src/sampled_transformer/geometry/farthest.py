@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sampled_transformer.geometry.farthest_blocks import choose_in_blocks
-from sampled_transformer.geometry.sets import buckets, check_points, exporting, pad_sets, result_dtype, uncompiled
+from ..sets import buckets, check_points, pad_sets
+from .farthest_blocks import choose_in_blocks
+from .precision import result_dtype
+from .tracing import exporting, uncompiled
 
 LARGE, LARGE_COUNT, LARGE_DIMENSION = 16384, 256, 6  # where it pays to touch but a few points at each step
 BLOCK = 128  # torch finds a maximum by vector instructions but its index one by one: only in the block that holds it
@@ -47,14 +49,14 @@ def farthest_points(
         Padded: indices (batch, min(count, n)), -1 after a set has run out of points.
         Packed: indices into all rows (sum of min(count_i, n_i),), set after set, and their own ptr (sets + 1,).
     """
-    points = check_points(points, "points", mask, ptr)
+    points, ptr = check_points(points, "points", mask, ptr)
     sets = points.shape[0] if ptr is None else len(ptr) - 1
     first = _one_a_set(start, "start", sets, points.device)
     if ptr is None and isinstance(count, Tensor):
-        raise ValueError("count must be one integer for padded sets, got a tensor")
+        raise ValueError("count: expected one integer for padded sets, got a tensor")
     smallest = min(count.flatten().tolist(), default=1) if isinstance(count, Tensor) else count
     if smallest < 1:
-        raise ValueError(f"count must be at least 1, got {smallest}")
+        raise ValueError(f"count: expected at least 1, got {smallest}")
     if ptr is not None:
         return _packed(points, _one_a_set(count, "count", sets, points.device), first, ptr)
     return _padded(points, int(count), first, mask)
@@ -64,7 +66,7 @@ def _one_a_set(value: int | Tensor, name: str, sets: int, device: torch.device) 
     values = value if isinstance(value, Tensor) else torch.full((sets,), value, device=device)
     if values.dtype != torch.int64 or values.shape != (sets,):
         expected = f"an integer or an int64 tensor of shape ({sets},)"
-        raise ValueError(f"{name} must be {expected}, got {values.dtype} {tuple(values.shape)}")
+        raise ValueError(f"{name}: expected {expected}, got {values.dtype} of shape {tuple(values.shape)}")
     return values.to(device)
 
 
@@ -80,7 +82,7 @@ def _padded(points: Tensor, count: int, start: Tensor, mask: Tensor | None) -> T
         sizes = mask.sum(1)
         first = ((mask.cumsum(1) == start.unsqueeze(1) + 1) & mask).int().argmax(1)
     if not exporting() and ((start < 0) | ((start >= sizes) & (sizes > 0))).any():
-        raise ValueError("start must be the index of a real point in each set")
+        raise ValueError("start: expected the index of a real point in each set, got one outside")
     if exporting():
         chosen = _choose_traced(points, count, first, mask)
     elif points.device.type == "cpu" and n >= LARGE and count >= LARGE_COUNT and points.shape[2] <= LARGE_DIMENSION:

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sampled_transformer.geometry.curves import space_filling_order
-from sampled_transformer.geometry.sets import result_dtype
+from .curves import space_filling_order
+from .precision import result_dtype
 
 BLOCK = 128
 

@@ -4,15 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sampled_transformer.geometry.sets import (
-    buckets,
-    check_pair,
-    check_points,
-    exporting,
-    pad_sets,
-    result_dtype,
-    wide_dtype,
-)
+from ..sets import buckets, check_pair, check_points, pad_sets
+from .precision import result_dtype, wide_dtype
+from .tracing import exporting
 
 CPU_CHUNK = 1 << 17  # distances held at once: 1 MB in float64, which stays in cache
 DEVICE_CHUNK = 1 << 22  # other devices want more work at a time, and a compiled graph fewer steps
@@ -53,15 +47,15 @@ def nearest_neighbours(
         `points`. Where a set has fewer than k points, and for padded queries, they are -1 and infinite.
     """
     if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    points = check_points(points, "points", mask, ptr)
+        raise ValueError(f"k: expected at least 1, got {k}")
+    points, ptr = check_points(points, "points", mask, ptr)
     own = queries is None
     if queries is None:
         if query_mask is not None or query_ptr is not None:
-            raise ValueError("query_mask and query_ptr need queries")
+            raise ValueError("query_mask, query_ptr: expected queries with them, got none")
         queries, query_mask, query_ptr = points, mask, ptr
     else:
-        queries = check_points(queries, "queries", query_mask, query_ptr, "query_")
+        queries, query_ptr = check_points(queries, "queries", query_mask, query_ptr, "query_")
         check_pair(points, queries, ptr, query_ptr, ("points", "queries", "", "query_"))
     indices, squared = find(points, queries, k, mask, query_mask, ptr, query_ptr, own)
     return indices, squared.to(result_dtype(points, queries))

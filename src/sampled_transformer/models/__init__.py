@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from ..registry import look_up
+from ..support.registry import look_up
 from .basic import BasicClassifier
 from .hierarchical import HierarchicalClassifier
 from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier

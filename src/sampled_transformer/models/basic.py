@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import number_layers
-from ..blocks import TransformerBlock, pool_max
+from ..blocks import TransformerBlock
 from ..cycles import Cycle
+from ..layers.pooling import pool_max
 
 
 class BasicClassifier(nn.Module):

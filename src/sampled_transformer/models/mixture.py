@@ -5,16 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from ..mixtures import Mixture
 from .set_transformer import SAB, SetEncoder, check_width, in_any_form
 
 SMALLEST_DEVIATION = 1e-4  # in the units of the training sets: a component on one point must not be infinitely likely
+
+
+class Mixture(NamedTuple):
+    """One mixture of K Gaussians in D dimensions for each set."""
+
+    log_weights: Tensor  # (sets, K), the logarithms of weights that sum to 1
+    means: Tensor  # (sets, K, D)
+    deviations: Tensor  # (sets, K, D), standard deviations
+
+    def select(self, sets: Tensor | slice) -> Mixture:
+        return Mixture(self.log_weights[sets], self.means[sets], self.deviations[sets])
+
+    def double(self) -> Mixture:
+        return Mixture(self.log_weights.double(), self.means.double(), self.deviations.double())
 
 
 class MixtureNetwork(nn.Module):

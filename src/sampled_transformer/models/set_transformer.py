@@ -18,13 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import create_attention
-from ..attention.base import Sets
 from ..attention.dense import read_all
 from ..attention.induced import _two_different
 from ..attention.kernels import take, two_keys
 from ..cycles import Cycle, random_integers, real_first, seeded_keys
-from ..geometry.sets import buckets, check_points, pad_sets
-from ..linear import Linear
+from ..layers.sparse_gradient import Linear
+from ..sets import Sets, buckets, check_points, pad_sets
 
 READINGS = ("all", "rows", "columns")
 PAIRS = ("own", "shared")
@@ -337,7 +336,7 @@ def in_any_form(
     ptr: Tensor | None,
 ) -> Tensor:
     """One row a set from `read(points, mask)`, also for packed points: padded in groups of similar size."""
-    points = check_points(points, "points", mask, ptr)
+    points, ptr = check_points(points, "points", mask, ptr)
     if ptr is None:
         return read(points, mask)
     groups = list(buckets(ptr))

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from ..geometry import farthest_points, nearest_neighbours
-from ..linear import Linear
+from ..layers.sparse_gradient import Linear
 
 
 class Groups(NamedTuple):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.atomic import atomic_write
-from ..data.errors import printable
+from ..support.atomic import atomic_write
+from ..support.printable import printable
 from .page import COLOURS, as_html, document, graph_objects
 
 if TYPE_CHECKING:
-    from ..tasks.evaluation import Mistake
+    from ..inference.evaluation import Mistake
 
 SIDE = 160  # of the picture of a shape, in pixels
 
@@ -35,7 +35,7 @@ def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
 
 
 def report(runs: Mapping[str, Path], title: str) -> str:
-    from ..tasks.evaluation import mistakes
+    from ..inference.evaluation import mistakes
 
     results = {name: _result(folder) for name, folder in runs.items()}
     metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}

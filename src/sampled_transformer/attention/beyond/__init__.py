@@ -1,0 +1,1 @@
+"""Mechanisms that the paper does not have."""

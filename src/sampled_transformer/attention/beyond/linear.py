@@ -1,0 +1,26 @@
+"""Linear attention, the rival that every user of an O(n) layer knows; not part of the paper."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...cycles import Cycle
+from ...sets import Sets
+from ..base import Attention
+from ..kernels import linear_sums, positive_features
+
+
+class LinearAttention(Attention):
+    """Every point reads all points of its set through sums: the softmax is replaced by products of positive features.
+
+    out_i = phi(q_i) sum_j phi(k_j) v_j^T / phi(q_i) sum_j phi(k_j), phi(x) = elu(x) + 1, after Katharopoulos et al.,
+    "Transformers are RNNs" (ICML 2020). It has no factor before the scores: `scale` changes nothing.
+    """
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        features = positive_features(query), positive_features(key)
+        numerator, denominator = linear_sums(*features, value, sets.mask)
+        return (numerator / denominator.clamp(min=torch.finfo(denominator.dtype).tiny)).to(value.dtype)

@@ -1,0 +1,208 @@
+"""Rotary attention: sums over the whole set through features that turn with the positions, O(n); not in the paper."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...cycles import Cycle
+from ...sets import Sets
+from ..base import Attention
+from ..compiled import Compiled
+from ..kernels import without_autocast
+
+
+class RotaryAttention(Attention):
+    """Every point reads all points of its set with weights that depend on what both are and on where they lie apart.
+
+    out_i = sum_j phi(q_i) . R(x_j - x_i) phi(k_j) v_j / sum_j phi(q_i) . phi(k_j), phi(x) = elu(x) + 1, where R turns
+    the features in pairs, pair f by the angle w_f . (x_j - x_i). Since R(x_j - x_i) = R(x_i)^T R(x_j), the points are
+    turned one by one and summed up once: O(n). That is linear attention with the rotary embedding of Su et al.,
+    "RoFormer" (2021), for positions in space. Moving a set as a whole changes nothing; weights may be negative. The
+    frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes nothing.
+
+    Args:
+        low, high: length of the smallest and the largest w_f of a head, in radians for one unit of the positions. The
+            defaults suit clouds in the unit sphere.
+        coordinates: number of coordinates of a position.
+    """
+
+    needs_positions = True
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        low: float = 0.5,
+        high: float = 16.0,
+        coordinates: int = 3,
+        head_dim: int | None = None,
+        bias: bool = False,
+        scale: float | None = None,
+        layer: int = 0,
+    ) -> None:
+        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim: expected an even number, as features turn in pairs, got {self.head_dim}")
+        if not 0 < low <= high < math.inf:
+            raise ValueError(f"low, high: expected 0 < low <= high, got {low} and {high}")
+        if coordinates < 1:
+            raise ValueError(f"coordinates: expected at least 1, got {coordinates}")
+        self.low, self.high, self.coordinates = low, high, coordinates
+        pairs = self.head_dim // 2
+        lengths = torch.logspace(math.log10(low), math.log10(high), pairs)
+        frequencies = spread_directions(heads * pairs, coordinates).view(heads, pairs, coordinates) * lengths[:, None]
+        # They follow from the options: weights hold none, and those of dense attention fit.
+        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.frequencies: Tensor
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        assert positions is not None
+        if positions.shape[-1] != self.coordinates:
+            raise ValueError(f"positions: expected {self.coordinates} coordinates, got {positions.shape[-1]}")
+        with without_autocast(query):  # which would leave two digits of an angle
+            return rotary_sums(query, key, value, positions, self.frequencies, sets.mask)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, low={self.low}, high={self.high}, coordinates={self.coordinates}"
+
+
+def rotary_sums(
+    query: Tensor, key: Tensor, value: Tensor, positions: Tensor, frequencies: Tensor, mask: Tensor | None
+) -> Tensor:
+    """sum_j phi(q_i) . R(x_j - x_i) phi(k_j) v_j / sum_j phi(q_i) . phi(k_j) over all points j of the set.
+
+    Query, key and value are (batch, n, heads, head_dim), positions (batch, n, coordinates), and frequencies
+    (heads, head_dim / 2, coordinates): a feature of the first half of a head and its like of the second turn together.
+    """
+    exact = torch.promote_types(query.dtype, torch.float32)
+    angle = positions.to(exact) @ frequencies.to(exact).flatten(0, 1).T
+    cosine, sine = (x.unflatten(-1, frequencies.shape[:2]) for x in (angle.cos(), angle.sin()))
+    key = key.to(exact)
+    if mask is not None:
+        key = key.masked_fill(~mask[..., None, None], -math.inf)  # whose features are zero
+    turned_key, total = _TurnedKey.apply(key, cosine, sine)
+    turned_query = _TurnedQuery.apply(query.to(exact), total, cosine, sine)
+    sums = turned_key.permute(0, 2, 3, 1) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
+    return (turned_query.transpose(1, 2) @ sums).transpose(1, 2).to(value.dtype)
+
+
+class _TurnedKey(torch.autograd.Function):
+    """R(x_j) phi(k_j) and the sum of phi(k_j) over the points.
+
+    Of its own, as is that of the query, for speed: the features are cheaper to compute again than to store, and one
+    pass over memory does what autograd does in ten.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(key: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor]:
+        return _turn_key(key, cosine, sine)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, grad_total: Tensor) -> tuple[Tensor | None, ...]:
+        key, cosine, sine = ctx.saved_tensors
+        angles = _angle_gradients(grad, _features(key)) if ctx.needs_input_grad[1] else (None, None)
+        return _turn_key_back(grad, key, cosine, sine, grad_total), *angles
+
+
+class _TurnedQuery(torch.autograd.Function):
+    """R(x_i) phi(q_i) / (phi(q_i) . total)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(query: Tensor, total: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        return _turn_query(query, total, cosine, sine)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, total, cosine, sine = ctx.saved_tensors
+        angles: tuple[Tensor | None, Tensor | None] = (None, None)
+        if ctx.needs_input_grad[2]:
+            features = _features(query)
+            angles = _angle_gradients(grad, features / _weight_of_all(features, total))
+        return *_turn_query_back(grad, query, total, cosine, sine), *angles
+
+
+@Compiled
+def _turn_key(key: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor]:
+    features = _features(key)
+    return _turn(features, cosine, sine), features.sum(1)
+
+
+@Compiled
+def _turn_key_back(grad: Tensor, key: Tensor, cosine: Tensor, sine: Tensor, grad_total: Tensor) -> Tensor:
+    return (_turn(grad, cosine, -sine) + grad_total[:, None]) * _slope(key)
+
+
+@Compiled
+def _turn_query(query: Tensor, total: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    features = _features(query)
+    return _turn(features / _weight_of_all(features, total), cosine, sine)
+
+
+@Compiled
+def _turn_query_back(grad: Tensor, query: Tensor, total: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor]:
+    """Of u = R phi / D with D = phi . total: dD = -(du . u) / D, and du . R phi = R^T du . phi."""
+    features = _features(query)
+    weight = _weight_of_all(features, total)
+    back = _turn(grad, cosine, -sine) / weight
+    grad_weight = -(back * features).sum(-1, keepdim=True) / weight
+    return (back + grad_weight * total[:, None]) * _slope(query), (grad_weight * features).sum(1)
+
+
+def _features(x: Tensor) -> Tensor:
+    """phi(x) = elu(x) + 1."""
+    return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+
+
+def _slope(x: Tensor) -> Tensor:
+    """The derivative of phi."""
+    return x.clamp(max=0).exp()
+
+
+def _weight_of_all(features: Tensor, total: Tensor) -> Tensor:
+    """phi(q_i) . sum_j phi(k_j), (batch, n, heads, 1); of an empty set, and where all underflows, 1."""
+    weight = (features * total[:, None]).sum(-1, keepdim=True)
+    return torch.where(weight > 0, weight, 1)
+
+
+def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return torch.cat([first * cosine - second * sine, first * sine + second * cosine], -1)
+
+
+def _angle_gradients(grad: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    """With respect to cosine and sine."""
+    (first, second), (along, across) = features.chunk(2, -1), grad.chunk(2, -1)
+    return along * first + across * second, across * first - along * second
+
+
+def spread_directions(count: int, coordinates: int) -> Tensor:
+    """Unit vectors (count, coordinates) that lie evenly in all directions, the same on every machine.
+
+    Points of a Kronecker sequence with the powers of the generalised golden ratio, through the normal distribution.
+    """
+    golden = 2.0
+    for _ in range(64):  # the root of g^(coordinates + 1) = g + 1
+        golden = (1 + golden) ** (1 / (coordinates + 1))
+    steps = golden ** -torch.arange(1, coordinates + 1, dtype=torch.float64)
+    even = (0.5 + torch.arange(1, count + 1, dtype=torch.float64)[:, None] * steps) % 1
+    normal = torch.special.ndtri(even)
+    return (normal / normal.norm(dim=1, keepdim=True)).to(torch.get_default_dtype())

@@ -1,0 +1,145 @@
+"""How good a network is at amortised clustering: LL0, LL1 and the oracle on fixed sets (appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..data.sources.gaussians import FIXED_SEED, Mixtures, sample_mixtures
+from ..inference.trained import cyclic_layers, pick_device
+from ..models.mixture import Mixture, MixtureNetwork
+from ..support.printable import printable
+from ..weights import Description, WeightsError, load_model
+from .likelihood import Covariance, log_likelihood, scikit_log_likelihood
+from .settings import MixtureChanges, MixtureOptions
+
+
+def draw(options: MixtureOptions, sets: int, generator: torch.Generator) -> Mixtures:
+    """Sets of one size and the mixtures they come from."""
+    return sample_mixtures(
+        sets,
+        options.points,
+        generator,
+        components=options.components,
+        dim=options.dimension,
+        spread=options.spread,
+        deviation=options.deviation,
+    )
+
+
+def fixed_sets(options: MixtureOptions, sets: int = 1000, seed: int = FIXED_SEED, batch: int = 10) -> list[Mixtures]:
+    """The same sets in every process, in batches of one size each; with default options those of `fixed_mixtures`.
+
+    Fewer of them are the first ones of more.
+    """
+    if sets < 1:
+        raise ValueError(f"sets: expected at least 1, got {sets}")
+    generator = torch.Generator().manual_seed(seed)
+    drawn = [draw(options, batch, generator) for _ in range(0, sets, batch)]
+    return [*drawn[:-1], Mixtures(*(part[: sets - batch * (len(drawn) - 1)] for part in drawn[-1]))]
+
+
+@torch.inference_mode()
+def predict(network: nn.Module, batches: Sequence[Mixtures], samples: int = 1) -> list[Mixture]:
+    """The network's mixture for each set; of several draws of a sampled network the one its own points like best.
+
+    That choice needs no truth: the likelihood of a set under a mixture is known to whoever has the set.
+    """
+    place = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
+    found = (best_of(network, batch.points.to(place), samples) for batch in batches)
+    return [Mixture(*(part.cpu() for part in mixture)) for mixture in found]
+
+
+@torch.inference_mode()
+def best_of(network: nn.Module, points: Tensor, samples: int = 1) -> Mixture:
+    """The likeliest of the mixtures of points (sets, n, D) from passes with the seeds 0 to samples - 1."""
+    if samples < 1:
+        raise ValueError(f"samples: expected at least 1, got {samples}")
+    layers: list[Any] = cyclic_layers(network)
+    before = [layer.seed for layer in layers]
+    try:
+        best: Mixture = network(points)
+        value = log_likelihood(points, best)
+        for seed in range(1, samples if layers else 1):
+            for layer in layers:
+                layer.seed = seed
+            other: Mixture = network(points)
+            likelihood = log_likelihood(points, other)
+            better = likelihood > value
+            value = torch.where(better, likelihood, value)
+            parts = zip(best, other, strict=True)
+            best = Mixture(*(torch.where(better.view(-1, *[1] * (a.dim() - 1)), b, a) for a, b in parts))
+        return best
+    finally:
+        for layer, seed in zip(layers, before, strict=True):
+            layer.seed = seed
+
+
+def mean_likelihood(batches: Sequence[Mixtures], found: Sequence[Mixture]) -> float:
+    """LL0: the log-likelihood per point, averaged over sets."""
+    return torch.cat([log_likelihood(b.points, m) for b, m in zip(batches, found, strict=True)]).mean().item()
+
+
+def truth(batch: Mixtures) -> Mixture:
+    """The mixtures that sets were drawn from, in the form of a network's answer."""
+    return Mixture(batch.weights.log(), batch.means, batch.deviations)
+
+
+def measure(
+    network: nn.Module, options: MixtureOptions, sets: int = 1000, samples: int = 1, covariance: Covariance = "diagonal"
+) -> dict[str, float]:
+    """LL0, LL1 after one EM step of scikit-learn, and both for the true mixtures, on the fixed sets."""
+    batches = fixed_sets(options, sets)
+    figures = {}
+    for name, found in (("", predict(network, batches, samples)), ("oracle_", [truth(batch) for batch in batches])):
+        pairs = list(zip(batches, found, strict=True))
+        scores = [value for batch, one in pairs for value in scikit_log_likelihood(batch.points, one, covariance)]
+        figures[f"{name}LL0"] = mean_likelihood(batches, found)
+        figures[f"{name}LL1"] = float(sum(scores) / len(scores))
+    return figures
+
+
+def evaluate(
+    weights: Path,
+    changes: MixtureChanges | None = None,
+    *,
+    sets: int = 1000,
+    samples: int = 1,
+    covariance: Covariance = "diagonal",
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Measure a file of weights on sets as it was trained on, but for the changes."""
+    network, description, trained_on = load_mixture_network(weights, device)
+    options = trained_on if changes is None else changes.of(trained_on)
+    for name, own in (("dimension", network.inputs), ("components", network.components)):
+        if getattr(options, name) != own:
+            raise ValueError(f"data.{name}: expected {own}, that of the network, got {getattr(options, name)}")
+    return {
+        "weights": str(weights),
+        "model": description.model,
+        "data": {**asdict(options), "points": list(options.points)},
+        "sets": sets,
+        "samples": samples,
+        "covariance": covariance,
+        "figures": measure(network, options, sets, samples, covariance),
+    }
+
+
+def load_mixture_network(path: Path, device: str | None = None) -> tuple[MixtureNetwork, Description, MixtureOptions]:
+    """The network of a file, what it says of itself, and the sets it was trained on."""
+    network, description = load_model(path, pick_device(device))
+    if not isinstance(network, MixtureNetwork):
+        raise WeightsError(f"{printable(path)}: expected a network that gives mixtures, got a {description.model!r}")
+    try:
+        data = dict(description.notes.get("data", {}))
+        if "points" in data:
+            data["points"] = tuple(data["points"])
+        options = MixtureOptions(**{"dimension": network.inputs, "components": network.components, **data})
+    except (TypeError, ValueError):
+        raise WeightsError(f"{printable(path)}: its notes on data are not those of a run") from None
+    return network, description, options

@@ -1,0 +1,325 @@
+"""The clusters of a user's own points: one pass of a trained network, if wanted some EM steps, files and a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..data.errors import DataError
+from ..data.files import READERS, check_size, read_shape
+from ..data.formats.meshes import Mesh
+from ..data.formats.npz import read_array
+from ..inference.trained import cyclic_layers
+from ..models.mixture import Mixture, MixtureNetwork
+from ..support.atomic import atomic_write
+from ..support.printable import printable
+from .evaluation import best_of, load_mixture_network
+from .likelihood import assign, em_step, log_likelihood
+
+TEXT = (".csv", ".txt", ".xyz", ".pts")
+SCANS = (".xyz", ".pts")  # what stands behind their three coordinates are normals or colours
+LARGEST = 1e150  # of a coordinate: the square of a difference is a number too
+MESH_POINTS = 2048  # drawn from the surface of a mesh
+COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+MOST_DRAWN = 5000  # points in a picture; more of them only make it slow
+SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)  # of the largest extent of a training set, that a file's points are brought to
+SMALLEST_BOX = 1e-6  # of the network's unit for all points: below it the numbers are rounding
+MOST_AT_ONCE = 1_000_000  # points that the network reads in one batch, unless a single set has more
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The mixture found for one file, in the units of the file."""
+
+    file: str
+    points: np.ndarray  # (n, D)
+    weights: np.ndarray  # (K,)
+    means: np.ndarray  # (K, D)
+    deviations: np.ndarray  # (K, D)
+    assignments: np.ndarray  # (n,), the likeliest cluster of each point, from 0
+    log_likelihood: float  # per point
+
+    def summary(self) -> dict[str, Any]:
+        """What a JSON file holds."""
+        counts = np.bincount(self.assignments, minlength=len(self.weights))
+        clusters = [
+            {"weight": weight, "mean": mean, "deviation": deviation, "points": count}
+            for weight, mean, deviation, count in zip(
+                self.weights.tolist(), self.means.tolist(), self.deviations.tolist(), counts.tolist(), strict=True
+            )
+        ]
+        return {
+            "file": self.file,
+            "points": len(self.points),
+            "log_likelihood": self.log_likelihood,
+            "clusters": clusters,
+            "assignments": self.assignments.tolist(),
+        }
+
+
+def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, device: str | None = None) -> Clusters:
+    """Read a file of points and find its mixture.
+
+    Args:
+        path: points; rows of as many numbers as the network's dimension, or any file of 3-D points for one of 3-D.
+        weights: a file of weights of `cluster train`.
+        refine: EM steps after the network's answer.
+        samples: passes of a sampled network, of which the likeliest is taken.
+    """
+    if refine < 0:
+        raise ValueError(f"refine: expected 0 or more EM steps, got {refine}")
+    if samples < 1:
+        raise ValueError(f"samples: expected at least 1, got {samples}")
+    network, _, trained_on = load_mixture_network(weights, device)
+    points = read_points(path, network.inputs)
+    check_clusters(points, network.components, printable(path))
+    central = central_points(points)
+    frame, mixture = likeliest(network, points, central, trained_on.spread + trained_on.deviation, samples)
+    scaled = torch.from_numpy(frame.into(points))[None]  # float64: map coordinates do not survive float32
+    for _ in range(refine):
+        mixture = em_step(scaled, mixture)
+    return Clusters(
+        str(path),
+        points,
+        mixture.log_weights[0].exp().numpy(),
+        mixture.means[0].numpy() * frame.scale + frame.centre,
+        mixture.deviations[0].numpy() * frame.scale,
+        assign(scaled, mixture)[0].numpy(),
+        frame.log_likelihood(scaled, mixture).item(),
+    )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the network looks at a file's points: its origin and its unit, in the units of the file."""
+
+    centre: np.ndarray  # (D,)
+    scale: float
+
+    def into(self, points: np.ndarray) -> np.ndarray:
+        return (points - self.centre) / self.scale
+
+    def log_likelihood(self, scaled: torch.Tensor, mixture: Mixture) -> torch.Tensor:
+        """Per point, in the units of the file, so that the answers in different frames can be compared."""
+        return log_likelihood(scaled, mixture) - scaled.shape[-1] * float(np.log(self.scale))
+
+
+def likeliest(
+    network: MixtureNetwork, points: np.ndarray, central: np.ndarray, extent: float, samples: int = 1
+) -> tuple[Frame, Mixture]:
+    """The likeliest of the network's answers in several frames, and its frame.
+
+    The network knows Gaussians of one deviation, and its sets fill up to +-extent, mostly less. How far a file's
+    points would reach is not known before they are clustered, so they are shown to it at several scales: all of them,
+    and the central ones, which say where they lie when a few stray. Only the central ones decide: the answer for which
+    one stray point is least unlikely is a single heap of all the others. In the frame of the likeliest answer the
+    network is asked `samples` times.
+    """
+    place = next(network.parameters()).device
+    best: tuple[float, Frame, Mixture, torch.Tensor] | None = None
+    inner = _trimmed(central)
+    for seen, low, high in ((points, points.min(0), points.max(0)), (central, *inner)):
+        half = float((high - low).max()) / 2
+        if best is not None and half < SMALLEST_BOX * best[1].scale:
+            continue  # most points are the same one
+        frames = [Frame((low + high) / 2, half / extent / share) for share in SHARES]
+        for some in _batches(frames, len(seen)):
+            shown = torch.from_numpy(np.stack([frame.into(seen) for frame in some])).float().to(place)
+            found = Mixture(*(part.cpu().double() for part in best_of(network, shown)))
+            for number, frame in enumerate(some):
+                mixture = found.select(slice(number, number + 1))
+                value = frame.log_likelihood(torch.from_numpy(frame.into(central))[None], mixture).item()
+                if best is None or value > best[0]:
+                    best = value, frame, mixture, shown[number : number + 1]
+    assert best is not None  # the first frame is never left out
+    _, frame, mixture, shown = best
+    if samples > 1 and cyclic_layers(network):
+        mixture = Mixture(*(part.cpu().double() for part in best_of(network, shown, samples)))
+    return frame, mixture
+
+
+def central_points(points: np.ndarray) -> np.ndarray:
+    """All points but those far outside the cube that the middle 98 % fill: farther from its centre than its side."""
+    low, high = _trimmed(points)
+    side = (high - low).max()
+    near = (abs(points - (low + high) / 2) <= side).all(1)
+    return points[near] if side > 0 and 2 * near.sum() > len(points) else points
+
+
+def _trimmed(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 1 % and 99 % quantiles of every coordinate; at least one point is left out at either end."""
+    ordered = np.sort(points, 0)
+    left_out = max(1, len(points) // 100) if len(points) > 2 else 0
+    return ordered[left_out], ordered[-1 - left_out]
+
+
+def _batches(frames: list[Frame], n: int) -> Iterator[list[Frame]]:
+    """As many frames at once as memory bears."""
+    count = max(1, MOST_AT_ONCE // n)
+    for start in range(0, len(frames), count):
+        yield frames[start : start + count]
+
+
+def read_points(path: str | Path, dimension: int) -> np.ndarray:
+    """The points of a file, (n, dimension), float64 and finite."""
+    path = Path(path)
+    try:
+        check_size(path)
+        table = np.asarray(_read(path, dimension), np.float64)
+    except (ValueError, OSError) as error:  # DataError is a ValueError
+        place = printable(path)
+        raise DataError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
+    if table.ndim != 2 or table.shape[1] != dimension:
+        raise DataError(
+            f"{printable(path)}: expected {dimension} numbers a point, those of the network, got shape {table.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(table).all(1))
+    if len(bad):
+        raise DataError(f"{printable(path)}: expected finite numbers, got NaN or infinity in point {bad[0] + 1}")
+    if abs(table).max(initial=0) > LARGEST:
+        raise DataError(f"{printable(path)}: expected coordinates below {LARGEST:g}, got {abs(table).max():g}")
+    return table
+
+
+def _read(path: Path, dimension: int) -> np.ndarray:
+    suffix = path.suffix.lower()
+    if suffix in TEXT:
+        table = read_table(path)
+        if suffix not in SCANS or dimension != 3 or table.shape[1] == 3:
+            return table
+    elif suffix == ".npy":
+        return read_array(path)
+    elif dimension != 3 and suffix in READERS:
+        raise DataError(f"expected points of {dimension} coordinates, those of the network, got a file of 3-D points")
+    if suffix not in READERS:
+        raise DataError(f"unknown format '{path.suffix}' (known: {' '.join(READERS)})")
+    try:
+        raw = READERS[suffix](path)
+    except (ValueError, OSError):
+        raise
+    except Exception as error:  # a damaged file can make any reader raise anything
+        raise DataError(f"damaged {suffix[1:].upper()} file ({type(error).__name__})") from None
+    if isinstance(raw, Mesh):
+        return read_shape(path, points=MESH_POINTS, normals="none", normalise=False).points
+    return raw.points
+
+
+def read_table(path: Path) -> np.ndarray:
+    """Numbers between commas, semicolons or spaces, one point a line, after at most one line of names."""
+    lines = path.read_bytes().decode("utf-8-sig", "replace").splitlines()
+    rows = [
+        (number, [word for field in re.split("[,;]", line) for word in field.split() or [""]])
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.strip().startswith(("#", "//"))
+    ]
+    if rows and not any(map(_is_number, rows[0][1])):
+        rows = rows[1:]
+    if not rows:
+        raise DataError("no line of numbers")
+    width = len(rows[0][1])
+    for number, words in rows:
+        if "" in words:
+            raise DataError(f"line {number}: expected a number in every field, got none in field {words.index('') + 1}")
+        if len(words) != width:
+            raise DataError(f"line {number}: {len(words)} numbers where the first line has {width}")
+        bad = [word for word in words if not _is_number(word)]
+        if bad:
+            raise DataError(f"line {number}: {bad[0][:40]!r} is not a number")
+    return np.array([words for _, words in rows], np.float64)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def check_clusters(points: np.ndarray, components: int, where: str) -> None:
+    """There must be points to tell apart, as many at least as there are clusters."""
+    if len(points) < components:
+        raise DataError(f"{where}: expected at least {components} points for {components} clusters, got {len(points)}")
+    if (points == points[0]).all():
+        raise DataError(f"{where}: expected different points, got {len(points)} times the same")
+    different = len(np.unique(points, axis=0))
+    if different < components:
+        raise DataError(f"{where}: expected at least {components} different points, got {different}")
+
+
+def check_target(name: str, path: str | None, *endings: str) -> None:
+    """Said before anything is computed."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in endings:
+        raise ValueError(f"{name}: expected a file that ends in {' or '.join(endings)}, got {printable(path)!r}")
+    if not Path(path).parent.is_dir():
+        raise ValueError(f"{name}: expected a folder that exists, got {printable(path)!r}")
+
+
+def write_clusters(clusters: Clusters, path: str | Path) -> None:
+    """By the ending: .json for all that was found, .csv for the points with their cluster, .svg for a picture."""
+    write = {".json": _json, ".csv": _csv, ".svg": picture}[Path(path).suffix.lower()]
+    with atomic_write(path) as file:
+        file.write(write(clusters).encode("utf-8"))
+
+
+def _json(clusters: Clusters) -> str:
+    return json.dumps(clusters.summary(), indent=1) + "\n"
+
+
+def _csv(clusters: Clusters) -> str:
+    """A line a point: its coordinates, its cluster, and that cluster's weight, mean and deviation."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    axes = [f"x{axis + 1}" for axis in range(clusters.points.shape[1])]
+    names = [f"{what}_{axis}" for what in ("mean", "deviation") for axis in axes]
+    writer.writerow([*axes, "cluster", "weight", *names])
+    for point, own in zip(clusters.points.tolist(), clusters.assignments.tolist(), strict=True):
+        found = [clusters.weights[own], *clusters.means[own], *clusters.deviations[own]]
+        writer.writerow([*point, own, *(float(value) for value in found)])
+    return text.getvalue()
+
+
+def picture(clusters: Clusters, size: int = 640) -> str:
+    """An SVG of the first two coordinates: points in their cluster's colour, ellipses of two deviations, numbers."""
+    points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
+    means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
+    low, high = points.min(0), points.max(0)
+    scale = 0.9 * size / ((high - low).max() or 1)  # a cloud may vary in its other coordinates alone
+
+    def place(where: np.ndarray) -> np.ndarray:  # the vertical axis of a picture points down
+        return size / 2 + (where - (low + high) / 2) * scale * (1, -1)
+
+    shown = np.linspace(0, len(points) - 1, min(len(points), MOST_DRAWN)).round().astype(int)
+    marks = [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{COLOURS[own % len(COLOURS)]}" fill-opacity="0.6"/>'
+        for (x, y), own in zip(place(points[shown]).tolist(), clusters.assignments[shown].tolist(), strict=True)
+    ]
+    marks += [
+        f'<ellipse cx="{x:.1f}" cy="{y:.1f}" rx="{2 * a * scale:.1f}" ry="{2 * b * scale:.1f}" fill="none" '
+        f'stroke="{COLOURS[own % len(COLOURS)]}" stroke-width="2"><title>cluster {own}, weight {weight:.3f}</title>'
+        "</ellipse>"
+        for own, ((x, y), (a, b), weight) in enumerate(
+            zip(place(means).tolist(), deviations.tolist(), clusters.weights.tolist(), strict=True)
+        )
+    ]
+    marks += [
+        f'<text x="{x:.1f}" y="{y:.1f}" font-family="sans-serif" font-size="16" text-anchor="middle" '
+        f'dominant-baseline="central" stroke="white" stroke-width="4" paint-order="stroke">{own}</text>'
+        for own, (x, y) in enumerate(place(means).tolist())
+    ]
+    ranges = zip(low[: clusters.points.shape[1]].tolist(), high.tolist(), strict=False)
+    reach = ", ".join(f"x{axis} {least:.4g} to {most:.4g}" for axis, (least, most) in enumerate(ranges, 1))
+    marks.append(f'<text x="8" y="{size - 8}" font-family="sans-serif" font-size="12" fill="#555">{reach}</text>')
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {size} {size}">'
+    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *marks, "</svg>", ""])

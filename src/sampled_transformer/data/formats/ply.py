@@ -1,0 +1,187 @@
+"""PLY, text and binary, with polygons of any size. Faces make it a mesh, otherwise it is a cloud with its normals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import DataError
+from .meshes import Mesh, fan
+from .point_files import Cloud, named_columns
+
+TYPES = {
+    **dict.fromkeys(("char", "int8"), "i1"),
+    **dict.fromkeys(("uchar", "uint8"), "u1"),
+    **dict.fromkeys(("short", "int16"), "i2"),
+    **dict.fromkeys(("ushort", "uint16"), "u2"),
+    **dict.fromkeys(("int", "int32"), "i4"),
+    **dict.fromkeys(("uint", "uint32"), "u4"),
+    **dict.fromkeys(("float", "float32"), "f4"),
+    **dict.fromkeys(("double", "float64"), "f8"),
+}
+CORNERS = ("vertex_indices", "vertex_index")
+
+
+Column = tuple[np.ndarray, np.ndarray | None]  # values, and for a list how many of them belong to each row
+
+
+@dataclass
+class Property:
+    name: str
+    type: str
+    count_type: str | None = None  # lists alone have one
+
+
+@dataclass
+class Element:
+    name: str
+    count: int
+    properties: list[Property] = field(default_factory=list)
+
+
+def read_ply(path: Path) -> Mesh | Cloud:
+    """A mesh, or without faces a cloud."""
+    data = path.read_bytes()
+    end = data.find(b"end_header", 0, 65_536)
+    start = data.find(b"\n", end) + 1
+    if not data.startswith(b"ply") or end < 0 or start == 0:
+        raise DataError("expected a PLY header from 'ply' to 'end_header'")
+    encoding, elements = _parse_header(data[:end].decode("ascii", "replace"))
+    body = data[start:]
+    reader = _Text(body) if encoding == "ascii" else _Binary(body, "<" if encoding == "binary_little_endian" else ">")
+    columns: dict[str, dict[str, Column]] = {}
+    for element in elements:
+        if {"vertex", "face"} <= columns.keys():
+            break  # edges and materials that follow do not matter here
+        columns[element.name] = _read_element(reader, element)
+    vertices = {name: values for name, (values, lengths) in columns.get("vertex", {}).items() if lengths is None}
+    positions, normals = named_columns(list(vertices))
+    if positions is None:
+        raise DataError("expected vertices with x, y, z")
+    table = np.stack(list(vertices.values()), 1).astype(np.float64)
+    faces = columns.get("face", {})
+    corners = next((faces[name] for name in CORNERS if name in faces), None)
+    if corners is None or corners[1] is None or len(corners[1]) == 0:
+        return Cloud(table[:, positions], table[:, normals] if normals else None)
+    return Mesh(table[:, positions], fan(corners[0].astype(np.int64), corners[1]))
+
+
+def _parse_header(text: str) -> tuple[str, list[Element]]:
+    encoding, elements = "", []
+    for line in text.splitlines()[1:]:
+        match line.split():
+            case ["format", ("ascii" | "binary_little_endian" | "binary_big_endian") as encoding, *_]:
+                pass
+            case ["element", name, count] if count.isdigit():
+                elements.append(Element(name, int(count)))
+            case ["property", "list", count_type, kind, name] if elements and {count_type, kind} <= TYPES.keys():
+                elements[-1].properties.append(Property(name, TYPES[kind], TYPES[count_type]))
+            case ["property", kind, name] if elements and kind in TYPES:
+                elements[-1].properties.append(Property(name, TYPES[kind]))
+            case [] | ["comment" | "obj_info", *_]:
+                pass
+            case _:
+                raise DataError(f"header line '{line[:60]}' is not known")
+    if not encoding:
+        raise DataError("its header names no known format")
+    return encoding, elements
+
+
+def _read_element(reader: _Text | _Binary, element: Element) -> dict[str, Column]:
+    """All rows at once when their lists have the lengths of the first row's, otherwise row by row."""
+    if element.count * len(element.properties) > reader.remaining:
+        raise DataError(f"header claims {element.count} of '{element.name}', more than the file can hold: truncated?")
+    if element.count == 0 or not element.properties:
+        return {p.name: (np.empty(0), np.empty(0, np.int64) if p.count_type else None) for p in element.properties}
+    start = reader.position
+    lengths = [len(values) for values in reader.row(element)]
+    reader.position = start
+    block = reader.block(element, lengths)
+    if block is not None:
+        return block
+    rows = [reader.row(element) for _ in range(element.count)]
+    columns: dict[str, Column] = {}
+    for p, values in zip(element.properties, zip(*rows, strict=True), strict=True):
+        counts = np.array([len(value) for value in values]) if p.count_type else None
+        columns[p.name] = np.concatenate(values), counts
+    return columns
+
+
+class _Text:
+    """Rows of numbers in text; line ends are spaces."""
+
+    def __init__(self, body: bytes) -> None:
+        self.values = np.array(body.split(), dtype=np.float64)
+        self.position = 0
+
+    @property
+    def remaining(self) -> int:
+        return len(self.values) - self.position
+
+    def row(self, element: Element) -> list[np.ndarray]:
+        return [self._take(int(self._take(1)[0]) if p.count_type else 1) for p in element.properties]
+
+    def _take(self, count: int) -> np.ndarray:
+        if not 0 <= count <= self.remaining:
+            raise DataError("truncated, or a list with a wrong length")
+        self.position += count
+        return self.values[self.position - count : self.position]
+
+    def block(self, element: Element, lengths: list[int]) -> dict[str, Column] | None:
+        widths = [length + bool(p.count_type) for p, length in zip(element.properties, lengths, strict=True)]
+        if element.count * sum(widths) > self.remaining:
+            return None
+        table = self.values[self.position :][: element.count * sum(widths)].reshape(element.count, -1)
+        columns: dict[str, Column] = {}
+        for p, end, width in zip(element.properties, np.cumsum(widths), widths, strict=True):
+            part = table[:, end - width : end]
+            if p.count_type and (part[:, 0] != width - 1).any():
+                return None
+            columns[p.name] = _column(part[:, 1:] if p.count_type else part, p)
+        self.position += table.size
+        return columns
+
+
+class _Binary:
+    """Rows of numbers in binary form."""
+
+    def __init__(self, body: bytes, order: str) -> None:
+        self.body, self.order, self.position = body, order, 0
+
+    @property
+    def remaining(self) -> int:
+        return len(self.body) - self.position
+
+    def row(self, element: Element) -> list[np.ndarray]:
+        return [
+            self._take(p.type, int(self._take(p.count_type, 1)[0]) if p.count_type else 1) for p in element.properties
+        ]
+
+    def _take(self, kind: str, count: int) -> np.ndarray:
+        size = int(kind[1]) * count
+        if not 0 <= size <= self.remaining:
+            raise DataError("truncated, or a list with a wrong length")
+        self.position += size
+        return np.frombuffer(self.body, self.order + kind, count, self.position - size)
+
+    def block(self, element: Element, lengths: list[int]) -> dict[str, Column] | None:
+        record = []
+        for i, (p, length) in enumerate(zip(element.properties, lengths, strict=True)):
+            record += [(f"count{i}", self.order + p.count_type)] if p.count_type else []
+            record += [(f"value{i}", self.order + p.type, (length,))]  # type: ignore[list-item]
+        row = np.dtype(record)
+        if element.count * row.itemsize > self.remaining:
+            return None
+        table = np.frombuffer(self.body, row, element.count, self.position)
+        for i, (p, length) in enumerate(zip(element.properties, lengths, strict=True)):
+            if p.count_type and (table[f"count{i}"] != length).any():
+                return None
+        self.position += table.nbytes
+        return {p.name: _column(table[f"value{i}"], p) for i, p in enumerate(element.properties)}
+
+
+def _column(values: np.ndarray, p: Property) -> Column:
+    """Values (rows, length) of one property."""
+    return values.reshape(-1), np.full(len(values), values.shape[1]) if p.count_type else None

@@ -1,0 +1,1 @@
+"""Data sets, one per file; `sampled_transformer.data` knows them by name."""

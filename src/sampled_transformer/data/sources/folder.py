@@ -1,0 +1,196 @@
+"""A folder of shapes, one sub-folder a class: which files it holds, their classes and their split.
+
+    class/file          class/train/file          train/class/file
+                        class/test/file           test/class/file
+
+Folders below these are searched as well. `val` is a split like `train` and `test`. Where the tree gives no split,
+a fifth of each class is the test split, drawn by a seeded generator from the sorted file names: the same files and
+the same seed give the same split on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...support.printable import printable
+from .. import SPLITS
+from ..errors import DataError
+from ..files import READERS, Normals, read_shape
+from ..pack import Pack
+
+
+class Entry(NamedTuple):
+    """One file of the folder."""
+
+    path: Path
+    relative: str  # to the folder, as the system spells it
+    category: str
+    name: str  # below its class and split, without the ending
+    split: str
+
+
+@dataclass
+class Listing:
+    """What a folder holds, sorted by class and name, and a line for everything that was left out."""
+
+    root: Path
+    entries: list[Entry] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    split_is_given: bool = False
+
+
+def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) -> Listing:
+    """Find the shapes below `root`; hidden files and files of other formats are passed over."""
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{printable(root)}: no such folder")
+    if not 0 <= test_fraction < 1:
+        raise ValueError(f"test_fraction: expected 0 or more and less than 1, got {test_fraction}")
+    listing = Listing(root)
+    folders = sorted(item.name for item in root.iterdir() if item.is_dir() and not _is_hidden(item.name))
+    splits_on_top = bool(folders) and set(folders) <= set(SPLITS)
+    found = []
+    for path in _walk(root, listing.problems):
+        place = _place(path.relative_to(root), splits_on_top)
+        if place is None:
+            listing.problems.append(f"{printable(path)}: not in the folder of a class")
+        else:
+            found.append(place._replace(path=path))
+    listing.split_is_given = any(entry.split for entry in found)
+    for entry in _without_twins(found, listing.problems):
+        if listing.split_is_given and not entry.split:
+            listing.problems.append(f"{printable(entry.path)}: beside the folders of a split, but in none of them")
+        else:
+            listing.entries.append(entry)
+    if not listing.split_is_given:
+        listing.entries = _draw_split(listing.entries, test_fraction, seed)
+    listing.entries.sort(key=lambda entry: (entry.category, entry.name))
+    readable = {entry.category for entry in listing.entries}
+    empty = [name for name in folders if not splits_on_top and printable(name) not in readable]
+    listing.problems += [f"{printable(root / name)}: a class without any file to read" for name in empty]
+    if not listing.entries:
+        reason = listing.problems[0] if listing.problems else "expected files in folders named after their class"
+        raise DataError(f"{printable(root)}: no shapes to read ({reason})")
+    return listing
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def _walk(root: Path, problems: list[str]) -> Iterator[Path]:
+    """Files of known formats below `root`. Links may not lead out of it, and linked folders are not entered."""
+
+    def note(error: OSError) -> None:
+        problems.append(f"{printable(error.filename)}: {error.strerror}")
+
+    inside = root.resolve()
+    for folder, folders, files in os.walk(root, onerror=note):
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        for name in folders:
+            if (path := Path(folder, name)).is_symlink():
+                way = "to a folder" if path.resolve().is_relative_to(inside) else "that leads out of the folder"
+                problems.append(f"{printable(path)}: a link {way}, not followed")
+        for name in sorted(files):
+            path = Path(folder, name)
+            if path.suffix.lower() not in READERS or _is_hidden(name):
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+                problems.append(f"{printable(path)}: a link that leads out of the folder, not followed")
+            else:
+                yield path
+
+
+def _place(relative: Path, splits_on_top: bool) -> Entry | None:
+    """Class, split and name from where a file lies; without a class None."""
+    *folders, file = relative.parts
+    split = folders.pop(0) if splits_on_top and folders else ""
+    if not folders:
+        return None
+    category = folders.pop(0)
+    if not split and folders and folders[0] in SPLITS:
+        split = folders.pop(0)
+    name = Path(*folders, file).with_suffix("")
+    return Entry(relative, str(relative), printable(category), printable(name), split)
+
+
+def _without_twins(entries: list[Entry], problems: list[str]) -> Iterator[Entry]:
+    """One file a name: chair.off and chair.ply are one shape, and might else end on both sides of a split."""
+    order = list(READERS)
+    entries.sort(key=lambda entry: (entry.category, entry.name, order.index(entry.path.suffix.lower()), entry.relative))
+    first: dict[tuple[str, str, str], Entry] = {}
+    for entry in entries:
+        twin = first.setdefault((entry.category, entry.split, entry.name), entry)
+        if twin is entry:
+            yield entry
+        else:
+            problems.append(f"{printable(entry.path)}: the same name as {printable(twin.path.name)}, which is used")
+
+
+def _draw_split(entries: list[Entry], test_fraction: float, seed: int) -> list[Entry]:
+    categories = defaultdict(list)
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        categories[entry.category].append(entry)
+    drawn = []
+    for category, members in categories.items():
+        digest = hashlib.blake2b(category.encode(), digest_size=8).digest()
+        generator = np.random.default_rng([seed, int.from_bytes(digest, "little")])
+        count = max(1, round(test_fraction * len(members))) if test_fraction and len(members) > 1 else 0
+        test = set(generator.permutation(len(members))[:count].tolist())
+        drawn += [entry._replace(split="test" if i in test else "train") for i, entry in enumerate(members)]
+    return drawn
+
+
+def load(
+    root: str | Path,
+    split: str = "train",
+    *,
+    points: int = 2048,
+    normals: Normals = "keep",
+    seed: int = 0,
+    test_fraction: float = 0.2,
+) -> Pack:
+    """One split of a folder of shapes, read one file after the other; `pack_folder` is for large ones.
+
+    A file that cannot be read is left out with a warning. See `read_shape` for `points` and `normals`. Clouds with
+    fewer points repeat some of them; `extras["distinct"]` tells how many come first.
+    """
+    listing = scan_folder(root, test_fraction=test_fraction, seed=seed)
+    entries = [entry for entry in listing.entries if entry.split == split]
+    if not entries:
+        known = ", ".join(sorted({entry.split for entry in listing.entries}))
+        raise DataError(f"{printable(root)}: no split '{split}' (there is {known})")
+    shapes, kept = [], []
+    for entry in entries:
+        try:
+            shapes.append(read_shape(entry.path, points=points, normals=normals, seed=seed, name=entry.relative))
+            kept.append(entry)
+        except DataError as error:
+            listing.problems.append(str(error))
+    for line in listing.problems:
+        warnings.warn(line, stacklevel=2)
+    if not kept:
+        raise DataError(f"{printable(root)}: none of its {len(entries)} files could be read ({listing.problems[-1]})")
+    classes = sorted({entry.category for entry in listing.entries})  # of all splits, which must number them alike
+    with_normals = [shape.normals for shape in shapes if shape.normals is not None]
+    return Pack.from_arrays(
+        [shape.points for shape in shapes],
+        labels=[classes.index(entry.category) for entry in kept],
+        names=[entry.name for entry in kept],
+        classes=classes,
+        normals=with_normals if len(with_normals) == len(shapes) else None,
+        extras={
+            "from_mesh": np.array([shape.from_mesh for shape in shapes]),
+            "distinct": np.array([shape.distinct for shape in shapes]),
+        },
+        normalise=False,
+    )

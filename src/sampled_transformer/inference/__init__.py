@@ -1,0 +1,1 @@
+"""What trained networks are used for: prediction, evaluation, calibration, probes and reconstruction."""

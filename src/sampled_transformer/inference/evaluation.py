@@ -1,0 +1,182 @@
+"""How good a trained network is on the test split of a data set. The headline is one pass; the rest is labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..data import Pack
+from ..data.errors import DataError
+from ..support.printable import printable
+from ..training.loading import VOTES, Batches, View, check_normals, derive, load_split
+from ..weights import load_model
+from .calibration import calibration
+from .calibration import table as calibration_table
+from .metrics import accuracies, confused_pairs
+from .trained import check_classifier, cycle_probabilities, cyclic_layers, pick_device, view_of
+
+ONE_PASS = "one pass"
+
+
+def evaluate(
+    weights: Path,
+    source: str | None = None,
+    root: str | None = None,
+    *,
+    samples: int = 1,
+    votes: int = 0,
+    batch: int = 64,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Evaluate a file of weights on the test split of `source`, or of what it was trained on if not given.
+
+    Args:
+        samples: cycles over whose passes the probabilities are averaged, beside the one pass.
+        votes: randomly augmented passes over which they are averaged, beside the one pass.
+    """
+    for name, value, least in (("samples", samples, 1), ("votes", votes, 0), ("batch", batch, 1)):
+        if value < least:
+            raise ValueError(f"{name}: expected at least {least}, got {value}")
+    place = pick_device(device)
+    network, view, pack, source = test_of(weights, source, root, place)
+    assert pack.labels is not None
+    passes, cycles = _passes(network, pack, view, samples, votes, batch, place)
+    labels = torch.from_numpy(pack.labels)
+    matrices = {name: _confusion(labels, answer, len(pack.classes)) for name, answer in passes.items()}
+    one = matrices[ONE_PASS]
+    return {
+        "weights": str(weights),
+        "data": source,
+        "shapes": len(pack),
+        "points": view.points,
+        "figures": {name: accuracies(matrix) for name, matrix in matrices.items()},
+        "classes": [
+            {"class": name, "shapes": int(row.sum()), "accuracy": float(row[i] / row.sum()) if row.sum() else None}
+            for i, (name, row) in enumerate(zip(pack.classes, one, strict=True))
+        ],
+        "confused": [
+            dict(zip(("class", "taken_for", "times"), c, strict=True)) for c in confused_pairs(one, pack.classes)
+        ],
+        "confusion": one.tolist(),
+        "calibration": calibration(cycles, labels),
+    }
+
+
+def test_of(
+    weights: Path, source: str | None, root: str | None, device: torch.device
+) -> tuple[nn.Module, View, Pack, str]:
+    """A trained network, how it sees shapes, and the test split of `source` or of what it was trained on."""
+    network, description = load_model(weights, device)
+    check_classifier(description, weights)
+    view = view_of(description, weights)
+    if source is None:
+        source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
+    if source is None:
+        raise ValueError(f"data: expected --data, as {printable(weights)} does not say what it was trained on")
+    pack = with_classes(load_split(source, root, "test", view.points), description.classes, printable(source))
+    check_normals(pack, view, printable(source))
+    if pack.counts().min() < view.points:
+        raise DataError(f"{printable(source)}: expected {view.points} points a shape, found {pack.counts().min()}")
+    return network, view, pack, source
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A test shape that was taken for something else."""
+
+    name: str
+    truth: str
+    answer: str
+    probability: float  # of the answer
+    points: np.ndarray  # (n, 3), as they are stored
+    normals: np.ndarray | None
+
+
+def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[list[Mistake], int]:
+    """The wrong answers in one pass over the test split, the surest first, and how many there are in all."""
+    place = pick_device(device)
+    network, view, pack, _ = test_of(weights, None, None, place)
+    assert pack.labels is not None
+    probabilities = _passes(network, pack, view, 1, 0, 64, place)[0][ONE_PASS]
+    sureness, answers = probabilities.max(1)
+    wrong = torch.nonzero(answers != torch.from_numpy(pack.labels)).squeeze(1)
+    wrong = wrong[sureness[wrong].argsort(descending=True, stable=True)]
+    shown = wrong[:most].numpy()
+    shapes = pack.batch(shown)
+    normals = None if shapes.normals is None else shapes.normals.numpy()
+    found = [
+        Mistake(
+            pack.names[i] if pack.names is not None else f"number {i}",
+            pack.classes[pack.labels[i]],
+            pack.classes[answers[i]],
+            float(sureness[i]),
+            shapes.points[number].numpy(),
+            None if normals is None else normals[number],
+        )
+        for number, i in enumerate(shown.tolist())
+    ]
+    return found, len(wrong)
+
+
+def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack:
+    """The pack with its labels in the order of the network's classes, all of which it need not have."""
+    unknown = [name for name in pack.classes if name not in classes]
+    if unknown:
+        raise DataError(f"{where}: class {unknown[0]!r} is not among the {len(classes)} of the network")
+    assert pack.labels is not None
+    order = np.array([list(classes).index(name) for name in pack.classes])
+    return replace(pack, classes=tuple(classes), labels=order[pack.labels])
+
+
+def _passes(
+    network: nn.Module, pack: Pack, view: View, samples: int, votes: int, batch: int, device: torch.device
+) -> tuple[dict[str, Tensor], Tensor]:
+    """Probabilities (shapes, classes) of each way to ask the network, and those of every cycle apart."""
+    train, test = view.transforms()
+
+    def ask(transform: Any, cycles: int, seed: int = 0) -> Tensor:
+        answers = []
+        for one in Batches(pack, transform, view.normals, batch, seed):
+            one = one.to(device)
+            answers.append(cycle_probabilities(network, one.points, one.normals, cycles).cpu())
+        return torch.cat(answers, 1)  # (cycles, shapes, classes)
+
+    cycles = ask(test, samples if cyclic_layers(network) else 1)
+    passes = {ONE_PASS: cycles[0]}
+    if len(cycles) > 1:
+        passes[f"averaged over {samples} cycles"] = cycles.mean(0)
+    if votes:
+        voted = torch.stack([ask(train, 1, derive(vote, VOTES))[0] for vote in range(votes)])
+        # The mean of the logits, as in Point-MAE, but for a constant of each pass.
+        logits = voted.clamp(min=torch.finfo(voted.dtype).tiny).log()
+        passes[f"voted over {votes} augmentations"] = logits.mean(0).softmax(1)
+    return passes, cycles
+
+
+def _confusion(labels: Tensor, probabilities: Tensor, classes: int) -> Tensor:
+    pairs = labels * classes + probabilities.argmax(1)
+    return pairs.bincount(minlength=classes * classes).view(classes, classes)
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as text."""
+    lines = [f"{printable(result['data'])}: {result['shapes']} test shapes, {result['points']} points"]
+    width = max(map(len, result["figures"]))
+    for name, figures in result["figures"].items():
+        overall, mean = 100 * figures["accuracy"], 100 * figures["mean_class_accuracy"]
+        lines.append(f"  {name:{width}}  accuracy {overall:6.2f} %   mean over classes {mean:6.2f} %")
+    width = max(len(row["class"]) for row in result["classes"])
+    lines.append(f"\n{'class':{width}}  shapes  accuracy in one pass")
+    for row in result["classes"]:
+        share = "-" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} %"
+        lines.append(f"{row['class']:{width}}  {row['shapes']:6}  {share:>8}")
+    if result["confused"]:
+        lines.append("\nmost frequent mistakes")
+        lines += [f"{row['times']:6} x {row['class']} taken for {row['taken_for']}" for row in result["confused"]]
+    lines += ["", calibration_table(result["calibration"])]
+    return "\n".join(lines)

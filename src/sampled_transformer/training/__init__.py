@@ -1,0 +1,1 @@
+"""Training: settings, recipes, loading, tasks and the run folder."""

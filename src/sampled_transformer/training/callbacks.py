@@ -1,0 +1,181 @@
+"""What happens around the training steps: the record of a run, its checkpoints, Ctrl-C, and the line that shows it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
+from lightning.pytorch import Callback, LightningModule, Trainer
+from tqdm import tqdm
+
+from ..support.atomic import atomic_write
+from .task import Task
+
+Row = dict[str, float]
+
+
+class AtomicCheckpoints(TorchCheckpointIO):
+    """Checkpoints that replace the one before only when whole, and of which only tensors and plain values are read."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        buffer = io.BytesIO()  # a full disk is then an OSError of `write`, not something of torch's own
+        torch.save(checkpoint, buffer)
+        with atomic_write(path) as file:
+            file.write(buffer.getbuffer())
+
+    def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = None) -> dict[str, Any]:
+        return torch.load(path, map_location=map_location, weights_only=True)
+
+
+class Record(Callback):
+    """One row of figures an epoch, in metrics.csv, TensorBoard and the checkpoint; then the checkpoint itself.
+
+    Args:
+        folder: of the run.
+        save: writes the network to a file of this name, with the row as its figures.
+    """
+
+    def __init__(self, folder: Path, save: Callable[[str, Row], None]) -> None:
+        self.folder, self.save = folder, save
+        self.rows: list[Row] = []
+        self.confusion: list[list[int]] = []  # of the test split after the last epoch
+        self.carried = 0.0  # seconds of this epoch before an interruption
+        self.begin = time.perf_counter()
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "last.ckpt"
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rows": self.rows, "confusion": self.confusion, "carried": self._spent()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.rows, self.confusion = list(state_dict["rows"]), state_dict["confusion"]
+        self.carried = state_dict["carried"]
+
+    def _spent(self) -> float:
+        return self.carried + time.perf_counter() - self.begin
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert isinstance(pl_module, Task)
+        totals = pl_module.take_totals()
+        if not math.isfinite(totals["train_loss"]):
+            raise ValueError("the loss is no longer finite: lower --optimiser.rate, or give --optimiser.clip")
+        row: Row = {"epoch": trainer.current_epoch + 1, **totals, **pl_module.figures()}
+        row["learning_rate"] = trainer.optimizers[0].param_groups[0]["lr"]
+        row["seconds"] = round(self._spent(), 3)
+        self.carried, self.begin = 0.0, time.perf_counter()
+        self.rows.append(row)
+        self.confusion = pl_module.confusion_rows()
+        if trainer.is_global_zero:
+            self._write(trainer, row)
+        trainer.save_checkpoint(self.checkpoint)
+
+    def _write(self, trainer: Trainer, row: Row) -> None:
+        if trainer.logger is not None:
+            trainer.logger.log_metrics(
+                {name: value for name, value in row.items() if name != "epoch"}, int(row["epoch"])
+            )
+        text = io.StringIO()
+        names = list(dict.fromkeys(name for one in self.rows for name in one))  # some are not measured every epoch
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        with atomic_write(self.folder / "metrics.csv") as file:
+            file.write(text.getvalue().encode())
+        if self.best_on("validation") is row:
+            self.save("model-best.safetensors", row)
+        self.save("model.safetensors", row)
+
+    def best_on(self, split: str) -> Row | None:
+        """The first of the epochs with the highest accuracy on a split, if there is that split."""
+        key = f"{split}_accuracy"
+        rows = [row for row in self.rows if key in row]
+        return max(rows, key=lambda row: row[key]) if rows else None
+
+
+class Interrupted(Exception):
+    """Ctrl-C, after all that is needed to go on was saved."""
+
+
+class SaveOnInterrupt(Callback):
+    """On Ctrl-C finish the step, save and stop; a second Ctrl-C stops at once.
+
+    Saves every ten minutes as well, so that a power cut does not cost an epoch that takes hours.
+    """
+
+    interval = 600.0  # seconds
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.asked = False
+        self.before: Any = None
+        self.saved = time.monotonic()
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.saved = time.monotonic()
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGINT, self._ask)
+
+    def _ask(self, number: int, frame: Any) -> None:
+        self.asked = True
+        signal.signal(signal.SIGINT, self.before)
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        # Here and not after the step, because here the engine counts all steps so far as done. Processes agree.
+        due = self.asked or time.monotonic() - self.saved >= self.interval
+        if not trainer.strategy.reduce_boolean_decision(due, all=False):
+            return
+        trainer.save_checkpoint(self.record.checkpoint)
+        self.saved = time.monotonic()
+        if trainer.strategy.reduce_boolean_decision(self.asked, all=False):
+            raise Interrupted
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+
+
+class Progress(Callback):
+    """A bar over all steps of the run with the time left, where there is a terminal, and one line an epoch."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.bar: tqdm | None = None
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            total = int(trainer.estimated_stepping_batches)
+            self.bar = tqdm(total=total, initial=trainer.global_step, unit="step", disable=None, dynamic_ncols=True)
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        if self.bar is not None:
+            self.bar.set_description(f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}", refresh=False)
+            self.bar.update()
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.bar is None:
+            return
+        assert isinstance(pl_module, Task)
+        row = self.record.rows[-1]
+        left = (trainer.max_epochs or 0) - row["epoch"]
+        typical = sorted(one["seconds"] for one in self.record.rows)[len(self.record.rows) // 2]
+        shown = ", ".join([f"loss {row['train_loss']:.4f}", *pl_module.shown(row), f"{row['seconds']:.1f} s"])
+        rest = tqdm.format_interval(left * typical)
+        tqdm.write(f"epoch {row['epoch']:.0f}/{trainer.max_epochs}: {shown}, {rest} left")
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        if self.bar is not None:
+            self.bar.close()

@@ -1,0 +1,93 @@
+"""Classification of sets: the loss and the figures."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.functional import cross_entropy
+from torchmetrics.classification import MulticlassConfusionMatrix
+
+from ..data import Batch
+from ..inference.metrics import accuracies
+from .settings import OptimiserOptions
+from .task import DIVERGED, Task, make_optimiser, schedule
+
+__all__ = ["Classify", "make_optimiser", "schedule"]
+
+
+class Classify(Task):
+    """Cross-entropy on batches of points and labels.
+
+    Args:
+        network: called as network(points, normals); gives logits.
+        classes: number of classes.
+        optimiser: how the weights are moved.
+        seed: what is random in a training step, cycles and dropout, follows from it and the number of the step.
+        splits: names of the splits evaluated after each epoch.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        classes: int,
+        optimiser: OptimiserOptions,
+        seed: int = 0,
+        splits: tuple[str, ...] = ("test",),
+    ) -> None:
+        super().__init__(network, optimiser, seed, sums=3)  # loss, right answers, shapes
+        self.splits = splits
+        # No validate_args: it would look at every batch's values, for which a GPU has to wait.
+        self.matrices = nn.ModuleDict(
+            {name: MulticlassConfusionMatrix(classes, ignore_index=-1, validate_args=False) for name in splits}
+        )
+
+        self.finite = torch.ones((), dtype=torch.bool)  # all answers of this evaluation
+
+    def confusion(self, split: str) -> MulticlassConfusionMatrix:
+        return cast(MulticlassConfusionMatrix, self.matrices[split])
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        assert batch.labels is not None
+        logits = self.network(batch.points, batch.normals)
+        loss = cross_entropy(logits.float(), batch.labels, label_smoothing=self.optimiser.label_smoothing)
+        count = len(batch.labels)
+        right = (logits.argmax(1) == batch.labels).sum()
+        self.add_to_totals(loss.detach() * count, right.to(loss), loss.new_tensor(count))
+        return loss
+
+    def take_totals(self) -> dict[str, float]:
+        """Mean loss and accuracy of the epoch."""
+        loss, right, count = self.summed()
+        return {"train_loss": loss / count, "train_accuracy": right / count}
+
+    def on_validation_epoch_start(self) -> None:
+        if self.trainer.world_size > 1:  # all measure the network that is saved: the first one's batch statistics
+            for buffer in self.network.buffers():
+                distributed.broadcast(buffer, 0)
+        for split in self.splits:
+            self.confusion(split).reset()
+        self.finite = torch.ones((), dtype=torch.bool, device=self.device)
+
+    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
+        assert batch.labels is not None
+        logits = self.network(batch.points, batch.normals)
+        self.finite &= logits.isfinite().all()  # looked at when all are done: a GPU need not wait
+        self.confusion(self.splits[dataloader_idx]).update(logits.argmax(1), batch.labels)
+
+    def figures(self) -> dict[str, float]:
+        """Accuracies of the last evaluation, named after their split."""
+        if not self.finite:
+            raise ValueError(f"answers are {DIVERGED}")
+        return {
+            f"{split}_{name}": value
+            for split in self.splits
+            for name, value in accuracies(self.confusion(split).compute()).items()
+        }
+
+    def confusion_rows(self) -> list[list[int]]:
+        return self.confusion("test").compute().tolist()
+
+    def shown(self, row: dict[str, float]) -> list[str]:
+        return [f"{split} {100 * row[f'{split}_accuracy']:.2f} %" for split in ("train", *self.splits)]

@@ -1,0 +1,217 @@
+"""Few-shot classification (section 5.1): the classifier fine-tuned on each of some folds, one file a fold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml  # type: ignore[import-untyped]
+from lightning.pytorch import Trainer
+from torch import nn
+
+from ..data import Pack
+from ..data.errors import DataError
+from ..data.sources.fewshot import Fold, fold
+from ..data.transforms import PRESETS
+from ..inference.metrics import accuracies
+from ..inference.probe import features_of
+from ..inference.probe import fit as fit_regression
+from ..inference.trained import cycle_probabilities, view_of
+from ..support.printable import printable
+from ..weights import WeightsError, describe_model, find_weights
+from .classify import Classify
+from .initial import Loaded, classifier_options, load_initial, with_changes
+from .loading import Batches, Splits, View, derive, load_split
+from .run import RunData, build_network, check_folder, check_options, check_points, make_trainer, write_text
+from .settings import FewShotSettings
+
+FROZEN_PENALTY = 1e-2  # of the regression on frozen features: 1e-4 to 1 differ by half a point, and shots are few
+
+
+class FewShot:
+    """Everything that the folds share, checked before the first one begins."""
+
+    def __init__(self, settings: FewShotSettings) -> None:
+        self.settings = settings
+        self.weights = find_weights(settings.init or "")
+        where = printable(self.weights)
+        check_options(settings.options)
+        description = describe_model(self.weights)
+        self.digest = hashlib.sha256(self.weights.read_bytes()).hexdigest()
+        options = classifier_options(description, where)
+        self.options = with_changes(options, settings.attention or options["attention"], settings.options)
+        self.train, self.test, self.view = load_both(settings, view_of(description, self.weights).points)
+        self.loaded: Loaded | None = None
+        self.network(settings.way, 0)
+        self.fold(0)
+        self.trainer()
+
+    def fold(self, number: int) -> Fold:
+        settings = self.settings
+        return fold(self.train, self.test, settings.way, settings.shot, number, settings.queries, settings.seed)
+
+    def network(self, classes: int, number: int) -> nn.Module:
+        """A new classifier for a fold, with the encoder of the file unless it is to begin from scratch."""
+        torch.manual_seed(derive(self.settings.seed, number))
+        network = build_network("mae-classifier", {**self.options, "classes": classes})
+        check_points(network, self.view)
+        if not self.settings.scratch:
+            self.loaded = load_initial(network, "mae-classifier", (), self.weights)
+        return network
+
+    def measure(self, number: int) -> dict[str, Any]:
+        """Train on a fold and measure it after the last epoch."""
+        begin = time.perf_counter()
+        task, settings = self.fold(number), self.settings
+        network = self.network(settings.way, number)
+        if settings.frozen:
+            figures = self.regress(network, task)
+        else:
+            self.fine_tune(network, task, derive(settings.seed, number) % 2**32)
+            figures = self.evaluate(network, task.test)
+        seconds = round(time.perf_counter() - begin, 3)
+        return {
+            "fold": number,
+            "classes": list(task.classes),
+            **figures,
+            "seconds": seconds,
+            "weights_sha256": self.digest,
+        }
+
+    def fine_tune(self, network: nn.Module, task: Fold, seed: int) -> None:
+        settings = self.settings
+        module = Classify(network, settings.way, settings.optimiser, seed)
+        data = RunData(Splits(task.train, task.test, None, self.view), settings.data.batch, seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="lightning|torch.optim")
+            self.trainer().fit(module, data)
+
+    def regress(self, network: nn.Module, task: Fold) -> dict[str, float]:
+        """A logistic regression on the features of the encoder as it is."""
+        device = self.trainer().strategy.root_device
+        network.to(device)
+        labels, expected = (torch.as_tensor(part.labels).long() for part in (task.train, task.test))
+        figures = {}
+        for samples in sorted({1, self.settings.samples}):
+            shots, asked = (
+                features_of(network, part, self.view, samples=samples, batch=self.settings.data.batch, device=device)
+                for part in (task.train, task.test)
+            )
+            answers = fit_regression(shots, labels, self.settings.way, FROZEN_PENALTY)(asked)
+            figures["averaged_accuracy" if samples > 1 else "accuracy"] = _accuracy(answers, expected)
+        return figures
+
+    def trainer(self) -> Trainer:
+        """An engine that trains and leaves nothing behind: a fold is short enough to be begun again."""
+        return make_trainer(self.settings, limit_val_batches=0, logger=False)
+
+    def evaluate(self, network: nn.Module, pack: Pack) -> dict[str, float]:
+        network.eval()
+        device = next(network.parameters()).device
+        answers, labels = [], []
+        for batch in Batches(pack, self.view.transforms()[1], False, self.settings.data.batch):
+            one = batch.to(device)
+            answers.append(cycle_probabilities(network, one.points, None, self.settings.samples).cpu())
+            assert batch.labels is not None
+            labels.append(batch.labels)
+        passes, expected = torch.cat(answers, 1), torch.cat(labels)
+        figures = {"accuracy": _accuracy(passes[0], expected)}
+        if self.settings.samples > 1:
+            figures["averaged_accuracy"] = _accuracy(passes.mean(0), expected)
+        return figures
+
+
+def _accuracy(probabilities: torch.Tensor, labels: torch.Tensor) -> float:
+    classes = probabilities.shape[1]
+    pairs = labels * classes + probabilities.argmax(1)
+    return accuracies(pairs.bincount(minlength=classes**2).view(classes, classes))["accuracy"]
+
+
+def load_both(settings: FewShotSettings, usual: int) -> tuple[Pack, Pack, View]:
+    """Shots come from the training split and queries from the test split, as in Point-MAE.
+
+    Clouds have as many points as are asked for; if none are, the `usual` ones of the weights, where they are stored.
+    """
+    options = settings.data
+    name = options.preset or ("bricks" if options.source == "bricks" else "finetune-modelnet40")
+    if name not in PRESETS:
+        raise ValueError(f"data.preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    if options.normals:
+        raise ValueError("data.normals: expected false, as tokens are made of positions alone, got true")
+    train, test = (load_split(options.source, options.root, split, options.points) for split in ("train", "test"))
+    stored = int(min(train.counts().min(), test.counts().min()))
+    points = options.points or min(stored, usual)
+    if points > stored:
+        raise DataError(f"data.points: expected at most {stored}, the points of the smallest shape, got {points}")
+    return train, test, View(name, points, False)
+
+
+def few_shot(
+    settings: FewShotSettings,
+    resume: bool = False,
+    report: Callable[[Mapping[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Measure all folds that have no file in `settings.out` yet; returns what result.json holds.
+
+    A fold depends on the seed and its number alone. `report` is called with the figures of each as it is done.
+    """
+    folder = Path(settings.out)
+    check_folder(folder, settings, resume)
+    shared = FewShot(settings)
+    if shared.loaded is not None:
+        print(shared.loaded, flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False, allow_unicode=True))
+    done = []
+    for number in range(settings.folds):
+        path = folder / f"fold-{number}.json"
+        try:
+            if not path.is_file():
+                write_text(path, json.dumps(shared.measure(number), indent=2) + "\n")
+        except (KeyboardInterrupt, SystemExit):  # the engine makes one of the other
+            where = f"stopped in fold {number + 1} of {settings.folds}"
+            raise KeyboardInterrupt(f"{where}; the same command with --resume goes on with it") from None
+        done.append(json.loads(path.read_text("utf-8")))
+        if done[-1].get("weights_sha256") != shared.digest:
+            raise WeightsError(
+                f"{printable(path)}: was measured with other weights than {printable(shared.weights)} holds now; "
+                "expected another --out"
+            )
+        if report is not None:
+            report(done[-1])
+    result = summary(settings, done)
+    write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def summary(settings: FewShotSettings, folds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and deviation over the folds; the deviation divides by their number."""
+    figures = {}
+    for name in ("accuracy", "averaged_accuracy"):
+        values = [one[name] for one in folds if name in one]
+        if values:
+            figures[name] = {"mean": statistics.fmean(values), "deviation": statistics.pstdev(values)}
+    return {
+        "command": settings.command(),
+        "recipe": settings.recipe,
+        "weights": settings.init,
+        "scratch": settings.scratch,
+        "frozen": settings.frozen,
+        "data": settings.data.source,
+        "way": settings.way,
+        "shot": settings.shot,
+        "queries": settings.queries,
+        "epochs": 0 if settings.frozen else settings.epochs,
+        "seed": settings.seed,
+        "figures": figures,
+        "folds": folds,
+        "seconds": round(sum(one["seconds"] for one in folds), 3),
+    }

@@ -1,0 +1,147 @@
+"""Weights to begin with: those of an earlier run, instead of random ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..attention import Attention
+from ..models.mae import Encoder
+from ..support.printable import printable
+from ..weights import Description, WeightsError, describe_model, find_weights, load_model
+
+HEAD = "head."  # what depends on the classes
+ENCODER = "encoder."  # what a classifier takes from a masked autoencoder
+DECODER = ("decoder_attention", "decoder_depth", "mask_ratio")  # options of an autoencoder that its encoder has not
+DECIDED = ("classes", "attention", "normals")  # by others than the weights
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Which tensors of a network came from a file, which stay as they were, and which of the file were left."""
+
+    path: Path
+    loaded: tuple[str, ...]
+    fresh: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        total = len(self.loaded) + len(self.fresh)
+        text = f"{printable(self.path)}: {len(self.loaded)} of {total} tensors loaded"
+        if self.left:  # a part of the file in a part of the network: say which
+            text += f": {_parts(self.loaded)}"
+        if self.fresh:
+            text += f"; new: {_parts(self.fresh) if self.left else ', '.join(self.fresh)}"
+        if self.left:
+            text += f"; not used: {_parts(self.left)}"
+        return text + (f" ({self.note})" if self.note else "")
+
+
+def _parts(names: tuple[str, ...]) -> str:
+    """The parts of a network that tensors belong to, with their numbers: "encoder.stack (97)"."""
+    counts = Counter(
+        ".".join(name.split(".")[:2]) if name.startswith(ENCODER) else name.split(".")[0] for name in names
+    )
+    return ", ".join(f"{part} ({count})" for part, count in counts.items())
+
+
+def classifier_options(description: Description, where: str) -> dict[str, Any]:
+    """The options of a classifier with the encoder that a file describes."""
+    if description.model not in ("mae", "mae-classifier"):
+        raise WeightsError(f"{where}: expected a 'mae' or 'mae-classifier', it is a {description.model!r}")
+    options = {name: value for name, value in description.options.items() if name not in (*DECODER, "classes")}
+    return {"attention": "sampled", **options}
+
+
+def with_changes(options: Mapping[str, Any], attention: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a network with those that are given; another mechanism has other options of its own."""
+    kept = dict(options)
+    if attention != kept.get("attention", attention):
+        kept.pop("attention_options", None)
+    changed = {**kept, **given}
+    if kept.get("attention_options") and given.get("attention_options"):
+        changed["attention_options"] = {**kept["attention_options"], **given["attention_options"]}
+    return {**changed, "attention": attention}
+
+
+def network_options(model: str, attention: str, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The options of a network that begins with these weights: those that are given, and the others of the weights."""
+    description = describe_model(path)
+    if model == "mae-classifier" and description.model == "mae":
+        options = classifier_options(description, printable(path))
+    elif model == description.model:
+        options = dict(description.options)
+    else:
+        return dict(given)  # load_initial says why
+    for name in Encoder.FIXED if model.startswith("mae") else ():
+        if name in given and given[name] != options.get(name, given[name]):
+            raise WeightsError(another_network(printable(path), name, given[name], options[name]))
+    changed = with_changes(options, attention, given)
+    return {name: value for name, value in changed.items() if name not in DECIDED}
+
+
+def attention_of(weights: str | None) -> str:
+    """The mechanism of a network that begins with weights, or with none."""
+    options = {} if weights is None else describe_model(find_weights(weights)).options
+    return str(options.get("attention", "sampled"))
+
+
+def another_network(where: str, name: str, expected: Any, got: Any) -> str:
+    return f"init: {where} fits another network: options.{name}: expected {expected}, got {got}"
+
+
+@torch.no_grad()
+def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path: Path) -> Loaded:
+    """Copy the weights of a file into a network of the same kind; the head stays new where the classes differ.
+
+    Of a masked autoencoder a classifier takes the encoder.
+    """
+    other, description = load_model(path)
+    where = printable(path)
+    note = check_encoders(network, other, where)
+    own, theirs = network.state_dict(), other.state_dict()
+    left: tuple[str, ...] = ()
+    if (description.model, model) == ("mae", "mae-classifier"):
+        left = tuple(name for name in theirs if not name.startswith(ENCODER))
+        for name in sorted({name for name in own if name.startswith(ENCODER)} ^ (theirs.keys() - set(left))):
+            raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
+        wanted = [name for name in own if name.startswith(ENCODER)]
+    elif description.model != model:
+        raise WeightsError(f"init: expected weights of the model {model!r}, {where} holds a {description.model!r}")
+    else:
+        for name in sorted(own.keys() ^ theirs.keys()):
+            raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
+        keeps_head = tuple(description.classes) == tuple(classes)
+        wanted = [name for name in own if keeps_head or not name.startswith(HEAD)]
+    for name in wanted:
+        if own[name].shape != theirs[name].shape:
+            shapes = f"expected {tuple(own[name].shape)}, got {tuple(theirs[name].shape)}"
+            raise WeightsError(f"init: {where} fits another network: {name}: {shapes}")
+    for name in wanted:
+        own[name].copy_(theirs[name])
+    return Loaded(path, tuple(wanted), tuple(name for name in own if name not in wanted), left, note)
+
+
+def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
+    """Refuse an encoder in which the same weights would mean something else; a note on what else differs."""
+    own, theirs = getattr(network, "encoder", None), getattr(other, "encoder", None)
+    if not isinstance(own, Encoder) or not isinstance(theirs, Encoder):
+        return ""
+    for name, value in own.shape.items():
+        if theirs.shape[name] != value:
+            raise WeightsError(another_network(where, name, value, theirs.shape[name]))
+    notes = [] if own.attention == theirs.attention else [f"trained with {theirs.attention} attention"]
+    scales = [{layer.scale for layer in one.modules() if isinstance(layer, Attention)} for one in (own, theirs)]
+    if scales[0] != scales[1]:
+        notes.append(f"trained with attention of scale {', '.join(f'{scale:.4g}' for scale in sorted(scales[1]))}")
+    groups = [(getattr(one, "groups", None), getattr(one, "group_size", None)) for one in (network, other)]
+    if groups[0] != groups[1]:
+        notes.append(f"trained on {groups[1][0]} groups of {groups[1][1]}")
+    return ", ".join(notes)

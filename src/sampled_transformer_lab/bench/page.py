@@ -1,0 +1,81 @@
+"""bench.html: time and memory over the number of points, with the exponents of their growth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from sampled_transformer.report.page import COLOURS, as_html, document, graph_objects
+from sampled_transformer.support.atomic import atomic_write
+
+from .tables import TITLES
+
+DASHES = ("solid", "dash", "dot")
+MEMORY = {"peak_bytes": "most memory of a fresh process", "kept_bytes": "kept for the backward pass"}
+
+
+def write_page(path: Path, result: dict[str, Any]) -> None:
+    with atomic_write(path) as file:
+        file.write(page(result).encode("utf-8"))
+
+
+def page(result: dict[str, Any]) -> str:
+    """The page of one benchmark."""
+    setting, machine = result["plan"]["setting"], result["machine"]
+    sizes = f"batch {setting['batch']}, {setting['heads']} heads of {setting['head_dim']}"
+    threads = f"{machine['threads']} of {machine['cores']} cores"
+    place = f"{machine['device']}, {threads}, torch {result['versions']['torch']}"
+    body = [
+        "<h1>Attention over the number of points</h1>",
+        f"<p>{escape(sizes)}; {escape(place)}. Medians of interleaved repeats; both axes are logarithmic, so that a "
+        "straight line is a power of the number of points: its exponent stands behind the name.</p>",
+    ]
+    names = list(dict.fromkeys(entry["mechanism"] for entry in [*result["times"], *result["memory"]]))
+    charts = []
+    exponent = {(e["level"], e["passes"], e["mechanism"]): e["exponent"] for e in result["exponents"]}
+    for level, passes in dict.fromkeys((entry["level"], entry["passes"]) for entry in result["times"]):
+        entries = [entry for entry in result["times"] if (entry["level"], entry["passes"]) == (level, passes)]
+        labels = {
+            name: f"{name} ({exponent[level, passes, name]:.2f})" if (level, passes, name) in exponent else name
+            for name in names
+        }
+        charts.append((f"{level}, {TITLES[passes]}", chart(entries, "seconds", "milliseconds", 1e3, names, labels)))
+    for level in dict.fromkeys(entry["level"] for entry in result["memory"]):
+        entries = [entry for entry in result["memory"] if entry["level"] == level]
+        labels = {name: name for name in names}
+        for key, title in MEMORY.items():
+            charts.append((f"{level}: {title}", chart(entries, key, "MB", 2**-20, names, labels)))
+    for number, (title, figure) in enumerate(charts):
+        body += [f"<h2>{escape(title)}</h2>", as_html(figure, script=number == 0)]
+    body.append(f"<h2>How it was made</h2><p><code>{escape(result['command'])}</code></p>")
+    return document("Attention over the number of points", body)
+
+
+def chart(
+    entries: Sequence[dict[str, Any]], key: str, unit: str, factor: float, names: list[str], labels: dict[str, str]
+) -> Any:
+    """One line for each mechanism, in the same colour on every chart of the page."""
+    figure = graph_objects().Figure()
+    for number, name in enumerate(names):
+        pairs = [(e["points"], factor * e[key]) for e in entries if e["mechanism"] == name and e.get(key)]
+        if not pairs:
+            continue
+        figure.add_scatter(
+            x=[points for points, _ in pairs],
+            y=[value for _, value in pairs],
+            name=labels[name],
+            mode="lines+markers",
+            line={
+                "color": COLOURS[number % len(COLOURS)],
+                "dash": DASHES[number // len(COLOURS) % len(DASHES)],
+                "width": 4 if name == "sampled" else 2,
+            },
+        )
+    points = sorted({entry["points"] for entry in entries})
+    figure.update_xaxes(type="log", title="points", tickvals=points, ticktext=[f"{n:,}" for n in points])
+    figure.update_yaxes(type="log", title=unit, exponentformat="none", dtick="D2")
+    figure.update_layout(height=520, template="plotly_white", showlegend=True)
+    figure.update_layout(margin={"l": 70, "r": 20, "t": 20, "b": 50})
+    return figure

@@ -1,0 +1,83 @@
+"""What attention is measured against, besides the mechanisms of the registry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sampled_transformer.attention.base import Attention
+from sampled_transformer.cycles import Cycle
+from sampled_transformer.sets import Sets
+
+FLEX_BLOCK = 128  # points of a block of FlexAttention's masks
+
+
+class ExplicitAttention(Attention):
+    """Dense attention (Eq. 1a) with the n x n matrix written out, as in the paper's time."""
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+        return ((self.scale * query @ key.transpose(2, 3)).softmax(-1) @ value).transpose(1, 2)
+
+
+class FlexAttention(Attention):
+    """Sampled attention through torch's FlexAttention: the points in the order of the cycle, the pattern as a band.
+
+    On CPUs it has no backward pass.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        from torch.nn.attention.flex_attention import flex_attention
+
+        self.compiled: Any = torch.compile(flex_attention)
+        self.band: dict[int, Any] = {}
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        n = query.shape[1]
+        order = Cycle.sample(n, device=query.device).order[0]
+        if n not in self.band:
+            self.band[n] = _band(n, query.device)
+        query, key, value = (x.index_select(1, order).transpose(1, 2).contiguous() for x in (query, key, value))
+        out = self.compiled(query, key, value, block_mask=self.band[n], scale=self.scale)
+        out = out.transpose(1, 2)
+        return torch.empty_like(out).index_copy_(1, order, out)
+
+
+def _band(n: int, device: torch.device) -> Any:
+    """The pattern of Eq. 4 for points in the order of the cycle, as a mask of blocks."""
+    from torch.nn.attention.flex_attention import BlockMask
+
+    blocks = -(-n // FLEX_BLOCK)
+    own = torch.arange(blocks, device=device, dtype=torch.int32)
+    index = torch.zeros(1, 1, blocks, blocks, device=device, dtype=torch.int32)
+    index[..., 0] = own
+    if blocks > 1:
+        index[..., 1] = (own + 1) % blocks
+    count = torch.full((1, 1, blocks), min(blocks, 2), device=device, dtype=torch.int32)
+    return BlockMask.from_kv_blocks(
+        count,
+        index,
+        BLOCK_SIZE=FLEX_BLOCK,
+        mask_mod=lambda batch, head, row, column: (row == column) | ((row + 1) % n == column),
+        seq_lengths=(n, n),
+    )
+
+
+class Products(nn.Module):
+    """The matrix products of a layer or a block and nothing else: the floor of every mechanism with projections."""
+
+    def __init__(self, dim: int, count: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(dim, dim, bias=False) for _ in range(count))
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x

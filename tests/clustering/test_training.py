@@ -1,0 +1,179 @@
+"""Runs of amortised clustering really made, on networks small enough for seconds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from sampled_transformer.clustering.settings import ClusterSettings, MixtureOptions
+from sampled_transformer.clustering.training import ClusterRun, read_settings, train
+from sampled_transformer.training.recipes import list_recipes, recipe_text
+from sampled_transformer.weights import load_model
+
+SMALL = {"dim": 8, "heads": 2, "attention_options": {"inducing": 4, "reading": "columns"}}
+DATA = MixtureOptions(points=(10, 20))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> ClusterSettings:
+    pytest.importorskip("sklearn")
+    return ClusterSettings(str(tmp_path / "run"), options=SMALL, data=DATA, steps=12, batch=3, every=4, sets=10)
+
+
+def weights(folder: str | Path) -> dict[str, torch.Tensor]:
+    return load_model(Path(folder, "model.safetensors"))[0].state_dict()
+
+
+def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], two[name]) for name in one)
+
+
+def figures_of_training(folder: str | Path) -> list[list[str]]:
+    """The table of figures without the seconds."""
+    with open(Path(folder, "metrics.csv"), newline="") as file:
+        return [row[:-1] for row in csv.reader(file)]
+
+
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    usual = ClusterRun.train_step
+
+    def interrupted(run: ClusterRun) -> float:
+        value = usual(run)
+        if run.step == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return value
+
+    monkeypatch.setattr(ClusterRun, "train_step", interrupted)
+
+
+def test_a_run_leaves_its_files(settings: ClusterSettings) -> None:
+    result = train(settings)
+    folder = Path(settings.out)
+    assert {path.name for path in folder.iterdir()} == {
+        "config.yaml",
+        "metrics.csv",
+        "last.ckpt",
+        "model.safetensors",
+        "result.json",
+    }
+    assert json.loads((folder / "result.json").read_text()) == result
+    assert result["figures"]["oracle_LL0"] > result["figures"]["LL0"]
+    with open(folder / "metrics.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows] == [4, 8, 12]
+    assert [float(row["learning_rate"]) for row in rows] == pytest.approx([1e-3, 1e-3, 1e-4])
+    assert read_settings(folder / "config.yaml") == settings
+    network, description = load_model(folder / "model.safetensors")
+    assert description.notes["data"]["points"] == [10, 20]
+    assert network.components == 4
+
+
+def test_the_seed_decides_everything(settings: ClusterSettings, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train(replace(settings, out=str(tmp_path / name), seed=seed))
+    assert same(weights(tmp_path / "a"), weights(tmp_path / "b"))
+    assert not same(weights(tmp_path / "a"), weights(tmp_path / "c"))
+
+
+@pytest.mark.parametrize("step", [2, 6])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
+    settings: ClusterSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    whole = replace(settings, out=str(tmp_path / "whole"))
+    expected = train(whole)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, step)
+        with pytest.raises(KeyboardInterrupt, match=rf"stopped after step {step} of 12; go on with: .* --resume"):
+            train(settings)
+    result = train(settings, resume=True)
+    assert same(weights(settings.out), weights(whole.out))
+    assert result["figures"] == expected["figures"]
+    assert figures_of_training(settings.out) == figures_of_training(whole.out)
+
+
+@pytest.mark.parametrize("device", ["nowhere", "meta", "cuda:77"])
+def test_a_device_that_is_not_there_is_refused(settings: ClusterSettings, device: str) -> None:
+    with pytest.raises(ValueError, match=f"device: '{device}' cannot be used here"):
+        train(replace(settings, device=device))
+    assert not Path(settings.out).exists()
+    assert ClusterRun.prepare(replace(settings, device="cpu")).device.type == "cpu"
+
+
+def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSettings, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no run to resume"):
+        train(settings, resume=True)
+    train(settings)
+    with pytest.raises(ValueError, match="exists already; choose another --out, or --resume"):
+        train(settings)
+    with pytest.raises(ValueError, match=r"rate: expected what the run in .* was started with"):
+        train(replace(settings, rate=1e-2), resume=True)
+    with pytest.raises(ValueError, match=r"data\.points: expected what the run"):
+        train(replace(settings, data=MixtureOptions()), resume=True)
+    Path(settings.out, "last.ckpt").write_bytes(b"broken")
+    with pytest.raises(ValueError, match="not a whole checkpoint"):
+        train(settings, resume=True)
+    Path(settings.out, "config.yaml").write_text("[1, 2]")
+    with pytest.raises(ValueError, match="not the configuration of a run"):
+        train(settings, resume=True)
+
+
+def test_a_missing_library_is_told_before_the_training(
+    settings: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sampled_transformer.clustering.likelihood.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="scikit-learn is not installed: pip install"):
+        train(settings)
+    assert not Path(settings.out).exists()
+
+
+def test_learning_rates(settings: ClusterSettings) -> None:
+    run = ClusterRun.prepare(replace(settings, schedule="cosine", steps=100))
+    rates = []
+    for run.step in (0, 50, 100):
+        rates.append(run.rate())
+    assert rates == pytest.approx([1e-3, 5e-4, 0])
+    run = ClusterRun.prepare(replace(settings, steps=50_000))
+    rates = []
+    for run.step in (0, 34_999, 35_000):
+        rates.append(run.rate())
+    assert rates == pytest.approx([1e-3, 1e-3, 1e-4])
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.25])
+def test_gradients_are_clipped_if_wanted(settings: ClusterSettings, clip: float) -> None:
+    run = ClusterRun.prepare(replace(settings, clip=clip))
+    run.train_step()
+    norm = torch.cat([parameter.grad.flatten() for parameter in run.network.parameters()]).norm().item()
+    assert norm == pytest.approx(clip, rel=1e-4) if clip else norm > 1
+
+
+def test_a_likelihood_that_is_not_finite_ends_the_run(settings: ClusterSettings) -> None:
+    with pytest.raises(ValueError, match=r"no longer finite in step .*: lower --rate"):
+        train(replace(settings, rate=1e30))
+
+
+@pytest.mark.parametrize("name", [name for name in list_recipes() if name.startswith("cluster-")])
+def test_recipes_are_of_the_command(name: str) -> None:
+    tree = yaml.safe_load(recipe_text(name))
+    assert tree["recipe"] == name
+    settings = ClusterSettings(out="-", **tree)
+    assert settings == replace(ClusterSettings(out="-"), model=settings.model, options=settings.options, recipe=name)
+    ClusterRun.prepare(settings)
+
+
+def test_networks_that_give_no_mixture_are_refused(settings: ClusterSettings) -> None:
+    with pytest.raises(ValueError, match=r"options: .*widht"):
+        train(replace(settings, options={"widht": 3}))
+    with pytest.raises(ValueError, match=r"model: expected one of .*, got 'mixture'"):
+        train(replace(settings, model="mixture"))
+    with pytest.raises(ValueError, match="options: "):
+        train(replace(settings, model="basic"))
+    assert not Path(settings.out).exists()

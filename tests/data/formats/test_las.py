@@ -1,0 +1,89 @@
+"""LAS and LAZ: map coordinates survive, and headers that lie are found out before they cost time or memory."""
+
+import struct
+
+import laspy
+import numpy as np
+import pytest
+
+from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.formats.las import SLICE, read_las
+
+
+def write_las(path, points: np.ndarray, version: str = "1.2") -> bytes:
+    header = laspy.LasHeader(point_format=3 if version == "1.2" else 6, version=version)
+    header.offsets, header.scales = points.min(0), [0.001] * 3
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = points.T
+    las.write(path)
+    return path.read_bytes()
+
+
+def random_points(count: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform((500_000, 4_000_000, 0), (500_005, 4_000_005, 5), (count, 3))
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.4"])
+@pytest.mark.parametrize("ending", ["las", "laz"])
+@pytest.mark.parametrize("count", [1000, SLICE + 1])
+def test_map_coordinates(tmp_path, ending, version, count):
+    points = random_points(count)
+    write_las(tmp_path / f"a.{ending}", points, version)
+    np.testing.assert_allclose(read_las(tmp_path / f"a.{ending}").points, points, rtol=0, atol=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("place", "form", "value", "message"),
+    [
+        (0, "4s", b"NOPE", "does not begin with LASF"),
+        (96, "I", 10**9, "records before byte 1000000000"),
+        (100, "I", 2**32 - 1, "header claims 4294967295 records"),
+        (107, "I", 2**32 - 1, "header claims 4294967295 points"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["las", "laz"])
+def test_header_that_lies(tmp_path, ending, place, form, value, message):
+    data = bytearray(write_las(tmp_path / f"a.{ending}", random_points(100)))
+    struct.pack_into(f"<{form}", data, place, value)
+    (tmp_path / f"a.{ending}").write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        read_las(tmp_path / f"a.{ending}")
+
+
+def test_extended_records_that_are_not_there(tmp_path):
+    data = bytearray(write_las(tmp_path / "a.las", random_points(100), "1.4"))
+    struct.pack_into("<I", data, 243, 10**9)
+    (tmp_path / "a.las").write_bytes(data)
+    with pytest.raises(DataError, match="header claims 1000000000 extended records"):
+        read_las(tmp_path / "a.las")
+
+
+def test_table_of_chunks_that_lies(tmp_path):
+    data = bytearray(write_las(tmp_path / "a.laz", random_points(100)))
+    start = struct.unpack_from("<I", data, 96)[0]
+    table = struct.unpack_from("<q", data, start)[0]
+    struct.pack_into("<I", data, table + 4, 2**32 - 1)
+    (tmp_path / "a.laz").write_bytes(data)
+    with pytest.raises(DataError, match="its table claims 4294967295 chunks"):
+        read_las(tmp_path / "a.laz")
+    struct.pack_into("<q", data, start, 10**15)
+    (tmp_path / "a.laz").write_bytes(data)
+    with pytest.raises(DataError, match="no table of chunks"):
+        read_las(tmp_path / "a.laz")
+
+
+def test_compression_record_that_lies(tmp_path):
+    data = bytearray(write_las(tmp_path / "a.laz", random_points(100)))
+    items = data.index(b"laszip encoded") - 2 + 54 + 32
+    struct.pack_into("<H", data, items, 0)
+    (tmp_path / "a.laz").write_bytes(data)
+    with pytest.raises(DataError, match="damaged LASzip record"):
+        read_las(tmp_path / "a.laz")
+
+
+@pytest.mark.parametrize("ending", ["las", "laz"])
+def test_truncated(tmp_path, ending):
+    data = write_las(tmp_path / f"a.{ending}", random_points(100))
+    (tmp_path / f"a.{ending}").write_bytes(data[:-50])
+    with pytest.raises(DataError, match=r"header claims 100 points|no table of chunks"):
+        read_las(tmp_path / f"a.{ending}")

@@ -1,0 +1,197 @@
+"""STL, OBJ and GLB/GLTF."""
+
+import base64
+import json
+import struct
+
+import numpy as np
+import pytest
+import trimesh
+
+from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.files import read_shape
+from sampled_transformer.data.formats.meshes import Mesh
+from sampled_transformer.data.formats.point_files import Cloud
+from sampled_transformer.data.formats.scenes import read_gltf, read_obj, read_stl
+
+
+def area(mesh: Mesh) -> float:
+    corner = mesh.vertices[mesh.faces]
+    return float(np.linalg.norm(np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=1).sum() / 2)
+
+
+def two_boxes() -> trimesh.Scene:
+    scene = trimesh.Scene(trimesh.creation.box((2, 2, 2)))
+    scene.add_geometry(trimesh.creation.box((1, 1, 1)), transform=trimesh.transformations.translation_matrix((9, 0, 0)))
+    return scene
+
+
+@pytest.mark.parametrize("kind", ["stl", "stl_ascii"])
+def test_stl(tmp_path, kind):
+    box = trimesh.creation.box((1, 2, 3))
+    box.export(tmp_path / "a.stl", file_type=kind)
+    mesh = read_stl(tmp_path / "a.stl")
+    assert area(mesh) == pytest.approx(22)
+    assert mesh.vertices.max(0).tolist() == pytest.approx([0.5, 1, 1.5])
+
+
+def test_binary_stl_that_begins_with_solid(tmp_path):
+    trimesh.creation.box().export(tmp_path / "a.stl")
+    data = (tmp_path / "a.stl").read_bytes()
+    (tmp_path / "a.stl").write_bytes(b"solid box" + data[9:])
+    assert area(read_stl(tmp_path / "a.stl")) == pytest.approx(6)
+
+
+@pytest.mark.parametrize("cut", [200, 10])
+def test_truncated_stl(tmp_path, cut):
+    trimesh.creation.box().export(tmp_path / "a.stl")
+    (tmp_path / "a.stl").write_bytes((tmp_path / "a.stl").read_bytes()[:cut])
+    with pytest.raises(DataError, match=r"header claims \d+ triangles"):
+        read_stl(tmp_path / "a.stl")
+    trimesh.creation.box().export(tmp_path / "b.stl", file_type="stl_ascii")
+    (tmp_path / "b.stl").write_bytes((tmp_path / "b.stl").read_bytes()[:cut])
+    with pytest.raises(DataError, match="truncated: no endsolid"):
+        read_stl(tmp_path / "b.stl")
+
+
+def test_stl_header_that_lies(tmp_path):
+    (tmp_path / "a.stl").write_bytes(bytes(80) + struct.pack("<I", 2**32 - 1) + bytes(100))
+    with pytest.raises(DataError, match="header claims 4294967295 triangles"):
+        read_stl(tmp_path / "a.stl")
+
+
+OBJ = "mtllib ../secret.mtl\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nvn 0 0 1\n"
+
+
+@pytest.mark.parametrize(
+    "faces",
+    [
+        "f 1 2 3\nf 1 3 4\n",
+        "usemtl red\nf 1/1/1 2/1/1 3/1/1\nusemtl blue\nf 1/1/1 3/1/1 4/1/1\n",
+        "f 1//1 2//1 3//1 4//1\n",
+        "f -4 -3 -2 -1\n",
+        "o one\nf 1 2 3\no two\nf 1/1 3/1 4/1\n",
+    ],
+)
+def test_obj(tmp_path, faces):
+    (tmp_path / "a.obj").write_text(OBJ + faces)
+    mesh = read_obj(tmp_path / "a.obj")
+    assert isinstance(mesh, Mesh)
+    assert area(mesh) == pytest.approx(1)
+
+
+def test_obj_polygon(tmp_path):
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 2 0 0\nv 3 1 0\nv 2 2 0\nv 0 2 0\nv -1 1 0\nf 1 2 3 4 5 6\n")
+    assert area(read_obj(tmp_path / "a.obj")) == pytest.approx(6)
+
+
+def test_obj_without_faces_is_a_cloud(tmp_path):
+    (tmp_path / "a.obj").write_text("v 0 0 0 255 0 0\nv 1 2 3 255 0 0\nvn 0 0 1\nvn 0 1 0\n")
+    cloud = read_obj(tmp_path / "a.obj")
+    assert isinstance(cloud, Cloud)
+    assert cloud.points.tolist() == [[0, 0, 0], [1, 2, 3]]
+    assert cloud.normals.tolist() == [[0, 0, 1], [0, 1, 0]]
+    (tmp_path / "b.obj").write_text(OBJ)
+    assert read_obj(tmp_path / "b.obj").normals is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing of the kind", r"a\.obj: points: no points"),
+        ("v 0 0 0\nv 1 1\n", r"a\.obj: expected three coordinates for each vertex"),
+        ("v 0 0 0\nv 1 0 0\nv 1 1\nf 1 2 3\n", r"a\.obj: "),
+        ("v 0 0 0\nv 1 0 0\nv 1 1 nan\nf 1 2 3\n", r"a\.obj: vertices: 1 of 3 are NaN or infinite"),
+        ("v 0 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 9\n", r"a\.obj: "),
+        ("v 0 0 0\nv 1 0 0\nv 1 1 zero\nf 1 2 3\n", r"a\.obj: damaged OBJ file"),
+    ],
+)
+def test_bad_obj(tmp_path, text, message):
+    (tmp_path / "a.obj").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_shape(tmp_path / "a.obj", points=10)
+
+
+@pytest.mark.parametrize("kind", ["glb", "gltf"])
+def test_parts_of_a_scene_stand_in_their_places(tmp_path, kind):
+    if kind == "glb":
+        two_boxes().export(tmp_path / "a.glb")
+    else:
+        for name, data in trimesh.exchange.gltf.export_gltf(two_boxes()).items():
+            (tmp_path / name.replace("model.gltf", "a.gltf")).write_bytes(data)
+    mesh = read_gltf(tmp_path / f"a.{kind}")
+    assert area(mesh) == pytest.approx(30)
+    assert mesh.vertices.max(0).tolist() == pytest.approx([9.5, 1, 1])
+
+
+def gltf(positions: np.ndarray, **changes: object) -> dict:
+    data = positions.astype("<f4").tobytes()
+    tree = {
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "buffers": [{"byteLength": len(data), "uri": "data:;base64," + base64.b64encode(data).decode()}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(data)}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": len(positions), "type": "VEC3"}],
+    }
+    return tree | changes
+
+
+TRIANGLE = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+
+
+def test_gltf_buffer_inside_the_file(tmp_path):
+    (tmp_path / "a.gltf").write_text(json.dumps(gltf(TRIANGLE)))
+    assert area(read_gltf(tmp_path / "a.gltf")) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (gltf(np.array([[0, 0, 0], [1, 0, 0], [0, np.nan, 0]])), "vertices: 1 of 3 are NaN or infinite"),
+        (gltf(TRIANGLE, accessors=[{"componentType": 5126, "count": 10**12, "type": "VEC3"}]), "claims 1000000000000"),
+        (
+            gltf(TRIANGLE, accessors=[{"bufferView": 0, "componentType": 5126, "count": 10**12, "type": "VEC3"}]),
+            "damaged GLTF file",
+        ),
+        (gltf(TRIANGLE, extensionsUsed=["KHR_draco_mesh_compression"]), "compressed by KHR_draco_mesh_compression"),
+        (gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "../outside.bin"}]), "'../outside.bin', which is outside"),
+        (gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "link.bin"}]), r"'link.bin', which is outside"),
+        (gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "http://localhost/a.bin"}]), r"a\.gltf: "),
+        (gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "missing.bin"}]), "No such file"),
+        (gltf(TRIANGLE, meshes=[]), r"a\.gltf: "),
+        ([], "no glTF"),
+    ],
+)
+def test_bad_gltf(tmp_path, tree, message):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (tmp_path / "outside.bin").write_bytes(TRIANGLE.astype("<f4").tobytes())
+    (folder / "link.bin").symlink_to(tmp_path / "outside.bin")
+    (folder / "a.gltf").write_text(json.dumps(tree))
+    with pytest.raises(DataError, match=message) as error:
+        read_shape(folder / "a.gltf", points=10)
+    assert str(error.value).startswith(str(folder / "a.gltf") + ": ")
+
+
+@pytest.mark.parametrize("cut", [3, 30, 700, -1])
+def test_truncated_glb(tmp_path, cut):
+    two_boxes().export(tmp_path / "a.glb")
+    (tmp_path / "a.glb").write_bytes((tmp_path / "a.glb").read_bytes()[:cut])
+    with pytest.raises(DataError, match=r"a\.glb: "):
+        read_shape(tmp_path / "a.glb")
+
+
+def test_scene_of_too_many_copies(tmp_path):
+    """A small file may place one part a million times."""
+    count = 4000
+    tree = gltf(
+        np.tile(TRIANGLE, (6000, 1)),
+        nodes=[{"mesh": 0} for _ in range(count)],
+        scenes=[{"nodes": list(range(count))}],
+    )
+    (tmp_path / "a.gltf").write_text(json.dumps(tree))
+    with pytest.raises(DataError, match="more than 50000000 vertices"):
+        read_shape(tmp_path / "a.gltf")

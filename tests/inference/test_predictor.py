@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sampled_transformer.data.files import read_shape
+from sampled_transformer.inference.evaluation import evaluate
+from sampled_transformer.inference.predictor import Predictor, predict
+from sampled_transformer.models import create_model
+from sampled_transformer.weights import Description, WeightsError, load_model, save_model
+
+OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
+
+
+def save(path: Path, classes=("a", "b", "c"), **options) -> Path:
+    options = {"classes": 3, "dim": 16, "heads": 2, "hidden": 16, "embedding": 8, **options}
+    torch.manual_seed(0)
+    notes = {"data": {"preset": "bricks", "points": 32}}
+    save_model(create_model("basic", **options), path, Description("basic", options, classes, notes))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path) -> Path:
+    folder = tmp_path / "files"
+    (folder / "more").mkdir(parents=True)
+    (folder / "mesh.off").write_text(OFF)
+    np.savetxt(folder / "more" / "cloud.xyz", np.random.default_rng(0).normal(size=(50, 3)))
+    (folder / "more" / "picture.png").write_bytes(b"no shape")
+    (folder / ".hidden.off").write_text(OFF)
+    return folder
+
+
+def test_probabilities_and_their_spread(tmp_path, files):
+    weights = save(tmp_path / "w.safetensors")
+    answer = Predictor(weights, samples=4).answer(files / "mesh.off", top=3)
+    network = load_model(weights)[0]
+    shape = read_shape(files / "mesh.off", points=32)
+    passes = []
+    for seed in range(4):
+        network.blocks[0].attention.seed = seed
+        with torch.no_grad():
+            passes.append(network(torch.tensor(shape.points)[None], torch.tensor(shape.normals)[None]).softmax(1)[0])
+    stacked = torch.stack(passes)
+    assert answer.error is None
+    assert answer.notes == []
+    assert sum(row["probability"] for row in answer.classes) == pytest.approx(1, abs=1e-6)
+    for row in answer.classes:
+        column = stacked[:, "abc".index(row["class"])].numpy()
+        assert row["probability"] == pytest.approx(column.mean(), abs=1e-6)
+        assert row["spread"] == pytest.approx(column.std(), abs=1e-6)
+    shares = [row["probability"] for row in answer.classes]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_normals_are_estimated_when_needed_and_only_then(tmp_path, files):
+    cloud = files / "more" / "cloud.xyz"
+    assert Predictor(save(tmp_path / "w.safetensors")).answer(cloud).notes == ["normals estimated from neighbours"]
+    assert Predictor(save(tmp_path / "p.safetensors", normals=False)).answer(cloud).notes == []
+
+
+def test_folders_are_searched_and_failures_do_not_stop_the_rest(tmp_path, files):
+    predictor = Predictor(save(tmp_path / "w.safetensors"), samples=1)
+    (tmp_path / "empty").mkdir()
+    (files / "broken.off").write_text("OFF\n9 9 9\n")
+    places = [files / "none.ply", tmp_path / "empty", files]
+    answers = list(predict(predictor, list(map(str, places)), top=2))
+    assert [Path(answer.file).name for answer in answers] == [
+        "none.ply",
+        "empty",
+        "broken.off",
+        "mesh.off",
+        "cloud.xyz",
+    ]
+    assert [answer.error is not None for answer in answers] == [True, True, True, False, False]
+    assert answers[1].error == f"{tmp_path}/empty: no files of known formats in this folder"
+    assert all(len(answer.classes) == 2 for answer in answers[3:])
+
+
+def test_what_cannot_predict(tmp_path):
+    with pytest.raises(WeightsError, match="does not name its classes"):
+        Predictor(save(tmp_path / "w.safetensors", classes=()))
+    with pytest.raises(ValueError, match="samples: expected at least 1"):
+        Predictor(save(tmp_path / "w.safetensors"), samples=0)
+    with pytest.raises(ValueError, match="top: expected at least 1"):
+        list(predict(Predictor(save(tmp_path / "w.safetensors")), ["x"], top=0))
+    options = {"dim": 16, "heads": 2, "hidden": 16, "depth": 1, "groups": 8, "group_size": 8}
+    save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))
+    with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
+        Predictor(tmp_path / "mae.safetensors")
+    with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
+        evaluate(tmp_path / "mae.safetensors", "bricks")
+    mixture = create_model("pooling-mixture", dim=8)
+    save_model(mixture, tmp_path / "mixture.safetensors", Description("pooling-mixture", {"dim": 8}))
+    with pytest.raises(WeightsError, match="a 'pooling-mixture' finds clusters and names no class"):
+        Predictor(tmp_path / "mixture.safetensors")
+
+
+def test_a_cloud_with_fewer_points_is_filled_up_and_says_so(tmp_path):
+    np.savetxt(tmp_path / "small.xyz", np.random.default_rng(0).normal(size=(20, 3)))
+    answer = Predictor(save(tmp_path / "w.safetensors", normals=False)).answer(tmp_path / "small.xyz")
+    assert answer.notes == ["20 points, some of them repeated: the network reads 32"]
+    assert answer.error is None
+
+
+def test_an_answer_that_is_not_finite_is_an_error(tmp_path, files):
+    weights = save(tmp_path / "w.safetensors")
+    network, description = load_model(weights)
+    with torch.no_grad():
+        network.head.bias.fill_(torch.nan)
+    save_model(network, weights, description)
+    answer = Predictor(weights).answer(files / "mesh.off")
+    assert answer.error == f"{files / 'mesh.off'}: the network's answer is not finite"

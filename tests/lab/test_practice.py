@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sampled_transformer import Cycle
+from sampled_transformer_lab import practice
+from sampled_transformer_lab.practice import AveragedAttention, SetNetwork, Trial, random_sets, targets, train
+
+
+def test_targets_are_what_they_say() -> None:
+    points = random_sets(3, 6, torch.Generator().manual_seed(0))
+    assert points.min() >= 0
+    assert points.max() <= 1
+    for cloud, wanted in zip(points, targets(points), strict=True):
+        for k in range(6):
+            assert wanted[k, 0] == pytest.approx(sum(float(other[0] < cloud[k, 0]) for other in cloud) / 5)
+            assert wanted[k, 1] == pytest.approx(max(float((other - cloud[k]).norm()) for other in cloud), abs=1e-3)
+            assert wanted[k, 2] == pytest.approx(float((cloud[k] - cloud.mean(0)).norm()), abs=1e-6)
+
+
+def test_averaging_uses_so_many_cycles_in_training_and_evaluation() -> None:
+    layer = AveragedAttention(8, 2, samples=3)
+    x = torch.randn(2, 7, 8)
+    for mode in (True, False):
+        layer.train(mode)
+        torch.manual_seed(0)
+        cycles = [Cycle.sample(7) for _ in range(3)] if mode else None
+        torch.manual_seed(0)
+        out = layer(x)
+        if cycles is not None:
+            assert torch.allclose(out, torch.stack([layer(x, cycle=cycle) for cycle in cycles]).mean(0), atol=1e-6)
+        else:
+            assert torch.equal(out, layer(x))
+
+
+@pytest.mark.parametrize("trial", [Trial("none", 1), Trial("sampled", 2), Trial("sampled", 1, 3), Trial("dense", 1)])
+def test_every_kind_of_network_trains(trial: Trial) -> None:
+    network = SetNetwork(trial, dim=16, heads=2)
+    out = network(torch.rand(2, 5, 3))
+    assert out.shape == (2, 5, 3)
+    out.square().mean().backward()
+    unused = [name for name, parameter in network.named_parameters() if parameter.grad is None]
+    assert all(trial.attention == "none" and "attention_norm" in name for name in unused)
+
+
+def test_training_is_repeatable_and_learns_and_leaves_the_global_state() -> None:
+    state = torch.get_rng_state()
+    first = train(Trial("dense", 1), 40, n=8, batch=16)
+    assert torch.equal(state, torch.get_rng_state())
+    assert first == train(Trial("dense", 1), 40, n=8, batch=16)
+    assert first[0] < 0.9  # 1 is the error of the mean
+
+
+def test_the_table_has_a_row_for_each_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(practice, "TRIALS", [Trial("none", 1), Trial("sampled", 1)])
+    *lines, _title, table = practice.practice_tables(10)
+    assert [line.split()[0] for line in lines] == ["none", "sampled"]
+    assert len(table.splitlines()) == 4
+    with pytest.raises(ValueError, match="steps: expected at least 10, got 3"):
+        next(practice.practice_tables(3))

@@ -1,0 +1,35 @@
+"""Freed memory is taken again instead of being fetched from the system."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import resource, sys
+import torch
+from sampled_transformer.support.memory import keep_freed_memory
+if sys.argv[1] == "keep":
+    assert keep_freed_memory()
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        torch.ones(2**24)  # 64 MB: what glibc by itself always hands back
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+print(faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_pages_are_kept() -> None:
+    def pages(how: str) -> int:
+        environment = {"THP_MEM_ALLOC_ENABLE": "0", "PATH": ""}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, how], capture_output=True, text=True, check=True, env=environment
+        )
+        return int(done.stdout)
+
+    assert pages("keep") < 100
+    assert pages("do not") > 1000

@@ -1,0 +1,91 @@
+"""The pool: everything is done once, and a process that dies costs one item."""
+
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+
+import pytest
+
+from sampled_transformer.support.workers import ProcessDied, run_in_processes
+
+WORK = """
+import os, signal, time
+
+def square(chunk, announce):
+    results = []
+    for index, item in enumerate(chunk):
+        announce(index)
+        if item == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item == "exit":
+            os._exit(7)
+        if item == "raise":
+            raise ValueError("refused")
+        results.append(item * item)
+    return results
+
+def threads(chunk, announce):
+    return [os.environ["OMP_NUM_THREADS"]]
+
+def slow(chunk, announce):
+    announce(0)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A module that the processes can import, which they cannot do with a test."""
+    (tmp_path / "work_for_processes.py").write_text(WORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("work_for_processes")
+    del sys.modules["work_for_processes"]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_all_chunks_are_done_once(work, workers):
+    chunks = [[1, 2], [3], [4, 5, 6]]
+    results = list(run_in_processes(work.square, chunks, workers))
+    assert sorted(results) == [([1, 2], [1, 4]), ([3], [9]), ([4, 5, 6], [16, 25, 36])]
+
+
+def test_nothing_to_do(work):
+    assert list(run_in_processes(work.square, [], 2)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_death_costs_one_item(work, workers):
+    chunks = [[1, "kill", 2], [3], ["exit"], [4, "kill"]]
+    results = list(run_in_processes(work.square, chunks, workers))
+    dead = sorted((chunk[0], str(result)) for chunk, result in results if isinstance(result, ProcessDied))
+    assert dead == [("exit", "exit code 7"), ("kill", "signal 9"), ("kill", "signal 9")]
+    done = sorted((chunk, result) for chunk, result in results if not isinstance(result, ProcessDied))
+    assert done == [([1, 2], [1, 4]), ([3], [9]), ([4], [16])]
+
+
+def test_an_exception_of_the_work_is_raised(work):
+    with pytest.raises(ValueError, match="refused"):
+        list(run_in_processes(work.square, [[1], ["raise"], [2]], 2))
+
+
+def test_workers_use_one_thread_each_and_the_parent_keeps_its_own(work, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    assert list(run_in_processes(work.threads, [[0]], 1)) == [([0], ["1"])]
+    assert os.environ["OMP_NUM_THREADS"] == "5"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_leaving_early_ends_the_processes(work):
+    results = run_in_processes(work.slow, [[1], [2]], 2)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 1.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert multiprocessing.active_children() == []

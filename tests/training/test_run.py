@@ -1,0 +1,299 @@
+"""Runs really made, on shapes small enough for seconds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import resource
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from lightning.pytorch import Callback
+
+from sampled_transformer.training import run as runs
+from sampled_transformer.training.callbacks import AtomicCheckpoints, SaveOnInterrupt
+from sampled_transformer.training.classify import Classify
+from sampled_transformer.training.run import BEST_ON_TEST, BEST_ON_VALIDATION, Run, read_settings, train
+from sampled_transformer.training.settings import DataOptions, OptimiserOptions, Settings, TrainerOptions
+from sampled_transformer.weights import load_model
+
+SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8, "dropout": 0.1}
+
+
+@pytest.fixture
+def settings(pack_folder, tmp_path) -> Settings:
+    data = DataOptions(str(pack_folder), points=24, batch=8, preset="bricks")
+    return Settings(data, str(tmp_path / "run"), options=SMALL, epochs=3, trainer=TrainerOptions("cpu"))
+
+
+def rows(folder: str | Path) -> list[dict[str, str]]:
+    with open(Path(folder, "metrics.csv"), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def weights(folder: str | Path, name: str = "model.safetensors") -> dict[str, torch.Tensor]:
+    return load_model(Path(folder, name))[0].state_dict()
+
+
+def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], two[name]) for name in one)
+
+
+class InterruptAt(Callback):
+    """Sends Ctrl-C to the process in a certain step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_train_batch_end(self, trainer, *_):
+        if trainer.global_step == self.step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Makes the next run be interrupted after a step."""
+    build = runs.build_trainer
+
+    def at(step: int) -> None:
+        def build_with(settings, record):
+            monkeypatch.setattr(runs, "build_trainer", build)
+            trainer = build(settings, record)
+            trainer.callbacks.append(InterruptAt(step))
+            return trainer
+
+        monkeypatch.setattr(runs, "build_trainer", build_with)
+
+    return at
+
+
+def test_a_run_learns_and_leaves_its_folder(settings):
+    settings = replace(settings, epochs=12, optimiser=OptimiserOptions(clip=5.0))
+    result = train(settings)
+    folder = Path(settings.out)
+    files = {"config.yaml", "metrics.csv", "last.ckpt", "model.safetensors", "result.json", "tensorboard"}
+    assert {item.name for item in folder.iterdir()} == files
+    assert list((folder / "tensorboard").glob("events.*"))
+    assert json.loads((folder / "result.json").read_text()) == result
+    last = result["figures"]["last epoch"]
+    assert last["test_accuracy"] > 0.8
+    confusion = torch.tensor(result["confusion"])
+    assert confusion.sum(1).tolist() == [5, 5, 5]
+    assert int(confusion.trace()) == round(15 * last["test_accuracy"])
+    table = rows(folder)
+    assert [row["epoch"] for row in table] == [str(epoch) for epoch in range(1, 13)]
+    assert float(table[-1]["test_accuracy"]) == last["test_accuracy"]
+    assert float(table[-1]["train_loss"]) < float(table[0]["train_loss"])
+    assert set(result["figures"]) == {"last epoch", BEST_ON_TEST}
+    assert read_settings(folder / "config.yaml") == settings
+    network, description = load_model(folder / "model.safetensors")
+    assert description.classes == ("needle", "disc", "ball")
+    assert description.notes["data"] == {
+        "source": settings.data.source,
+        "root": None,
+        "preset": "bricks",
+        "points": 24,
+        "normals": True,
+    }
+    assert description.notes["figures"]["test_accuracy"] == last["test_accuracy"]
+    batch = Run.prepare(replace(settings, out="other")).splits.test.batch(slice(None))
+    right = network(batch.points[:, :24], batch.normals[:, :24]).argmax(1) == batch.labels
+    assert float(right.double().mean()) == pytest.approx(last["test_accuracy"])
+
+
+def test_one_seed_fixes_everything(settings, tmp_path):
+    one = train(settings)
+    two = train(replace(settings, out=str(tmp_path / "two")))
+    other = train(replace(settings, out=str(tmp_path / "other"), seed=1))
+    assert same(weights(settings.out), weights(tmp_path / "two"))
+    assert not same(weights(settings.out), weights(tmp_path / "other"))
+    losses = [result["figures"]["last epoch"]["train_loss"] for result in (one, two, other)]
+    assert losses[0] == losses[1] != losses[2]
+
+
+# Five steps an epoch: in the first, at an end, in the second, at an end.
+@pytest.mark.parametrize("step", [1, 5, 7, 10])
+def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, interrupt, step):
+    before = signal.getsignal(signal.SIGINT)
+    train(replace(settings, out=str(tmp_path / "whole")))
+    interrupt(step)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped in epoch \d of 3; go on with: .* --out .*run --resume"):
+        train(settings)
+    interrupted = json.loads(Path(settings.out, "result.json").read_text())
+    assert not interrupted["finished"]
+    assert interrupted["epochs"] == step // 5
+    load_model(Path(settings.out, "model.safetensors"))
+    assert signal.getsignal(signal.SIGINT) is before
+    result = train(settings, resume=True)
+    assert result["finished"]
+    assert same(weights(settings.out), weights(tmp_path / "whole"))
+    strip = ("seconds",)
+    for one, two in zip(rows(settings.out), rows(tmp_path / "whole"), strict=True):
+        assert {k: v for k, v in one.items() if k not in strip} == {k: v for k, v in two.items() if k not in strip}
+
+
+def test_a_run_that_is_killed_goes_on_from_the_last_timed_checkpoint(settings, tmp_path, monkeypatch):
+    train(replace(settings, out=str(tmp_path / "whole")))
+    monkeypatch.setattr(SaveOnInterrupt, "interval", 0.0)
+    step = Classify.training_step
+
+    def die_in_step_7(self, batch, batch_idx):
+        if self.global_step == 7:
+            raise RuntimeError("killed")
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(Classify, "training_step", die_in_step_7)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(settings)
+    monkeypatch.setattr(Classify, "training_step", step)
+    assert AtomicCheckpoints().load_checkpoint(Path(settings.out, "last.ckpt"))["global_step"] == 7
+    train(settings, resume=True)
+    assert same(weights(settings.out), weights(tmp_path / "whole"))
+
+
+def test_resume_after_the_end_adds_epochs_or_nothing(settings):
+    train(settings)
+    before = weights(settings.out)
+    assert train(settings, resume=True)["epochs"] == 3
+    assert same(before, weights(settings.out))
+    assert train(replace(settings, epochs=5), resume=True)["epochs"] == 5
+    assert len(rows(settings.out)) == 5
+
+
+def test_validation_chooses_and_the_test_split_does_not(settings):
+    settings = replace(settings, data=replace(settings.data, validation=0.3), epochs=4)
+    result = train(settings)
+    table = rows(settings.out)
+    best = max(range(4), key=lambda i: (float(table[i]["validation_accuracy"]), -i))
+    assert result["figures"][BEST_ON_VALIDATION]["epoch"] == best + 1
+    notes = load_model(Path(settings.out, "model-best.safetensors"))[1].notes
+    assert notes["figures"]["epoch"] == best + 1
+    assert load_model(Path(settings.out, "model.safetensors"))[1].notes["figures"]["epoch"] == 4
+
+
+def test_failed_save_keeps_the_old_files(settings):
+    train(settings)
+    before = {item.name: item.read_bytes() for item in Path(settings.out).iterdir() if item.is_file()}
+
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before["last.ckpt"]) // 2, hard))  # as if the disk were full
+    try:
+        with pytest.raises(OSError, match="File too large; what was saved before is whole"):
+            train(replace(settings, epochs=5), resume=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert Path(settings.out, "last.ckpt").read_bytes() == before["last.ckpt"]
+    load_model(Path(settings.out, "model.safetensors"))
+    assert {item.name for item in Path(settings.out).iterdir() if item.is_file()} == set(before)
+    assert train(replace(settings, epochs=5), resume=True)["epochs"] == 5
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_spoils_no_file(settings):
+    train(settings)
+    before = weights(settings.out)
+    config = yaml.safe_load(Path(settings.out, "config.yaml").read_text())
+    config["optimiser"] |= {"rate": 1e30, "name": "sgd"}
+    Path(settings.out, "config.yaml").write_text(yaml.safe_dump(config))
+    changed = replace(settings, epochs=6, optimiser=OptimiserOptions("sgd", rate=1e30))
+    Path(settings.out, "last.ckpt").unlink()
+    with pytest.raises(ValueError, match="the loss is no longer finite"):
+        train(changed, resume=True)
+    assert same(before, weights(settings.out))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"attention": "dens"}, "attention: expected one of dense, induced"),
+        ({"model": "basik"}, "model: expected one of basic, .*got 'basik'; did you mean 'basic'"),
+        ({"options": {"width": 3}}, "options: .*unexpected keyword argument 'width'"),
+        ({"options": {"dim": 10}}, "heads: expected a divisor of dim=10"),
+        ({"trainer": TrainerOptions("gpu")}, "trainer: .*gpu"),
+        ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),
+    ],
+)
+def test_errors_come_before_anything_is_written(settings, change, message):
+    if "gpu" in message and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(ValueError, match=message):
+        train(replace(settings, **change))
+    assert not Path(settings.out).exists()
+
+
+def test_folders_that_cannot_be_used(settings, tmp_path):
+    with pytest.raises(ValueError, match="no run to resume"):
+        train(settings, resume=True)
+    Path(settings.out).mkdir()
+    Path(settings.out, "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="exists already; choose another --out, or --resume"):
+        train(settings)
+    Path(settings.out, "config.yaml").write_text("data: 3\n")
+    with pytest.raises(ValueError, match="not the configuration of a run"):
+        train(settings, resume=True)
+
+
+def test_a_run_goes_on_only_with_its_own_options_and_checkpoint(settings, tmp_path):
+    settings = replace(settings, epochs=1)
+    train(settings)
+    with pytest.raises(ValueError, match=r"seed: expected what the run in .* was started with"):
+        train(replace(settings, seed=4), resume=True)
+    with pytest.raises(ValueError, match=r"trainer.devices: expected what the run in"):
+        train(replace(settings, trainer=TrainerOptions("cpu", devices=2)), resume=True)
+    other = replace(settings, out=str(tmp_path / "wide"), options={**SMALL, "dim": 32})
+    train(other)
+    checkpoint = Path(settings.out, "last.ckpt")
+    checkpoint.write_bytes(Path(other.out, "last.ckpt").read_bytes())
+    with pytest.raises(ValueError, match=r"last.ckpt: a checkpoint of another network"):
+        train(settings, resume=True)
+    checkpoint.write_bytes(b"PK\x03\x04 half")
+    with pytest.raises(ValueError, match=r"last.ckpt: not a whole checkpoint"):
+        train(settings, resume=True)
+
+
+class Foreign:
+    def __reduce__(self):
+        return os.mkdir, ("ran",)
+
+
+def test_a_foreign_checkpoint_cannot_run_code(settings, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"state_dict": Foreign()}, tmp_path / "bad.ckpt")
+    with pytest.raises(Exception, match="Weights only load failed"):
+        AtomicCheckpoints().load_checkpoint(tmp_path / "bad.ckpt")
+    assert not Path("ran").exists()
+
+
+def test_the_command_of_a_run_names_what_is_not_usual(settings):
+    command = replace(settings, attention="dense", recipe="basic-none").command()
+    assert command.startswith(f"sampled-transformer train --data {settings.data.source} --data.points 24 ")
+    assert "--attention dense" in command
+    assert "recipe" not in command
+    assert "optimiser" not in command
+
+
+def test_config_is_yaml_that_people_can_read(settings):
+    train(replace(settings, epochs=1))
+    tree = yaml.safe_load(Path(settings.out, "config.yaml").read_text())
+    assert tree["data"]["points"] == 24
+    assert tree["options"] == SMALL
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "who"),
+    [("classes", 5, "the data"), ("normals", False, "--data.normals"), ("attention", "dense", "--attention")],
+)
+def test_options_that_others_decide_are_refused(settings, name, value, who):
+    with pytest.raises(ValueError, match=rf"options.{name}: expected none, as {who} decides it, got {value!r}"):
+        train(replace(settings, options={**SMALL, name: value}))
+    assert not Path(settings.out).exists()
+
+
+def test_answers_that_are_not_finite_end_a_run(settings):
+    wild = replace(settings, optimiser=OptimiserOptions(rate=1e30, schedule="constant"), epochs=1)
+    with pytest.raises(ValueError, match="no longer finite"):
+        train(replace(wild, data=replace(wild.data, batch=1000)))  # one step: the loss before it is finite
