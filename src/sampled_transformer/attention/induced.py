@@ -56,6 +56,10 @@ class InducedAttention(Attention):
         self.summary_output = nn.Linear(width, dim, bias=bias)
         self.summary_feed_forward = FeedForward(dim, summary_hidden, bias=bias)
 
+    @property
+    def is_random(self) -> bool:
+        return self.sampled
+
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
         summary = self.summarise(x, sets.mask)
         key, value = self.split(self.key(summary)), self.split(self.value(summary))

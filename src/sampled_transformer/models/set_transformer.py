@@ -157,6 +157,10 @@ class ISAB(nn.Module):
         """(batch, n, inputs) -> (batch, n, dim); n at least 1."""
         return self.mab1(x, self.mab0.summarise(self.inducing, x, self.averaging(x, mask)))
 
+    @property
+    def is_random(self) -> bool:
+        return self.reading != "all"
+
     def averaging(self, x: Tensor, mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
         count = self.inducing.shape[0]
         if self.reading == "rows":
@@ -313,6 +317,10 @@ class SetEncoder(nn.Module):
         for block in self.blocks:
             x = block(x, mask)
         return self.pool(self.dropout(x), mask)
+
+    @property
+    def is_random(self) -> bool:
+        return self.shuffles
 
     def shuffle(self, points: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The points in the order of a cycle, the padding last: here they are narrow, and no result depends on order.
