@@ -290,7 +290,7 @@ def test_segments_number_the_sets(ptr: torch.Tensor) -> None:
         ({"ptr": torch.tensor([1, 4])}, "ptr: expected values that start at 0"),
         ({"ptr": torch.tensor([0, 4]), "n": 5}, "ptr: expected the last value"),
         ({"ptr": torch.tensor([0, 4]), "mask": torch.ones(1, 4).bool()}, "mask, ptr"),
-        ({"ptr": torch.tensor([0, 4]), "device": "meta"}, "device: expected that of ptr, cpu, got meta"),
+        ({"ptr": torch.tensor([0, 4]), "device": "meta"}, "device: expected the device of ptr, cpu, got meta"),
     ],
 )
 def test_bad_sets_are_named(arguments: dict, message: str) -> None:

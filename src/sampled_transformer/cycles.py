@@ -1,8 +1,11 @@
-"""Random element sampling (Eq. 3) and the Hamiltonian cycle that its subsets make together (Eq. 4).
+"""Random element sampling (Eq. 3) and the Hamiltonian cycle that its subsets form together (Eq. 4).
 
-A cycle visits every point of a set once and returns. Drawn at random, each of the (n - 1)! directed cycles is equally
-likely, and so is every edge between two different points: that is what makes sampled attention a Monte Carlo sample
-of dense attention.
+    X^i = X_(R^i with R^gamma(i)_1),   gamma(i) = 1 + (i mod l)     (Eq. 3: subsets of n_s points, `Cycle.subsets`)
+    A_k = {k, k + 1} for k < n_s,  A_(n_s) = {n_s}                   (Eq. 4: paths that join to one cycle, `Cycle.mask`)
+
+A cycle visits every point of a set once and returns to the first. Drawn at random, each of the (n - 1)! directed cycles
+is equally likely, and so is every edge between two different points: sampled attention is a Monte Carlo sample of the
+edges of dense attention.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from torch import Tensor
 
 from .sets import check_ptr, pad_sets, segments
 
-# Points are ordered by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits in an
-# int64 for the number of the set, so that packed sets are shuffled in one sort.
+# We order points by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits of an int64
+# for the number of the set: one sort shuffles all packed sets.
 KEY_BITS = 40
 
 Integer = TypeVar("Integer", int, Tensor)
@@ -25,7 +28,7 @@ Integer = TypeVar("Integer", int, Tensor)
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """One Hamiltonian cycle for each set and, if wanted, for each head.
+    """One Hamiltonian cycle per set and, where wanted, per head.
 
     | sets   | `order` and `successor`                                                    |
     |--------|----------------------------------------------------------------------------|
@@ -51,7 +54,7 @@ class Cycle:
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
     ) -> Cycle:
-        """Draw uniformly from all Hamiltonian cycles (Eq. 3) of n points, or of the sets that `mask` or `ptr` tells.
+        """Draw uniformly from all Hamiltonian cycles (Eq. 3) of n points, or of the sets that `mask` or `ptr` describe.
 
         With a generator the global random state stays untouched, and the draw is the same on every device.
         """
@@ -86,13 +89,13 @@ class Cycle:
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
     ) -> Cycle:
-        """The cycle through the points in the order in which they are given: the pattern of sparse attention."""
+        """The cycle through the points in their given order: the pattern of sparse attention."""
         shape, device = _shape(n, 1, device, mask, ptr)
         return cls._from_keys(_rank_in_set(shape[-1], device, mask, ptr).expand(shape), mask, ptr)
 
     @classmethod
     def from_order(cls, order: Tensor, ptr: Tensor | None = None) -> Cycle:
-        """A cycle of one's own, written out as in the table above."""
+        """Your own cycle, written out as in the table above."""
         if ptr is not None and order.dim() != 2:
             raise ValueError(f"order: expected the shape (heads, total) with ptr, got {tuple(order.shape)}")
         if order.dim() not in (2, 3) or order.dtype != torch.int64:
@@ -109,7 +112,7 @@ class Cycle:
                 segment = segments(ptr, order.shape[-1])
                 once = once and bool((segment[order] == segment).all())
             if not once:
-                raise ValueError("order: expected each point of a set exactly once, set after set")
+                raise ValueError("order: expected each point of a set exactly once, set after set, got another order")
             return cls._close(order, None, ptr)
         real = position < visits.sum(-1, keepdim=True)
         if (
@@ -117,7 +120,7 @@ class Cycle:
             or not bool((visits == visits[:, :1]).all())
             or not bool((real == (order >= 0)).all())
         ):
-            raise ValueError("order: expected each point of a set exactly once, the same points for all heads, then -1")
+            raise ValueError("order: expected the same points for all heads, each once, then -1, got another order")
         # The points not visited are the padding: they fill the tail.
         mask = visits[:, 0].bool()
         return cls._close(torch.where(real, order, real_first(mask)[:, None]), mask, None)
@@ -156,7 +159,7 @@ class Cycle:
 
     @property
     def n(self) -> int:
-        """Points of a set, padding included; all points of all sets when packed."""
+        """Points per set, padding included; when packed, the points of all sets together."""
         return self.order.shape[-1]
 
     def to(self, device: torch.device | str) -> Cycle:
@@ -166,11 +169,11 @@ class Cycle:
 
     @property
     def longest(self) -> int:
-        """The size of the largest set, or a bound for it."""
+        """The size of the largest set, or an upper bound."""
         return self.n if self.ptr is None else int(self.ptr.diff().max())
 
     def sizes(self) -> Tensor:
-        """How many points the set of each point has, with the batch in front: (batch or 1, n or 1)."""
+        """The size of each point's set, with the batch in front: (batch or 1, n or 1)."""
         if self.ptr is not None:
             return self.ptr.diff()[segments(self.ptr, self.n)][None]
         return self.with_batch((self.order >= 0).sum(-1))[:, :1]
@@ -181,11 +184,11 @@ class Cycle:
         return Cycle(self.order.repeat(times), self.successor.repeat(times), self.ptr)
 
     def with_batch(self, index: Tensor) -> Tensor:
-        """An index of this cycle with the batch in front; one row of it serves all sets of a plain batch."""
+        """An index of this cycle with the batch in front; for a plain batch one row serves all sets."""
         return index if self.order.dim() == 3 else index[None]
 
     def padded(self, sets: Tensor) -> Cycle:
-        """The named sets of a packed cycle as a cycle of padded sets."""
+        """The named sets of a packed cycle, as a cycle of padded sets."""
         assert self.ptr is not None
         place, mask = pad_sets(torch.arange(self.n, device=self.order.device), self.ptr, sets)  # (sets, longest)
         begin, mask = self.ptr[sets][:, None, None], mask[:, None]
@@ -216,7 +219,7 @@ class Cycle:
     def mask(self) -> Tensor:
         """Eq. 4 as a matrix, (..., heads, n, n): True where the row's point attends to the column's.
 
-        For tests and pictures: it takes the n^2 that a cycle avoids.
+        For tests and pictures: it takes the n^2 memory that a cycle avoids.
         """
         index = torch.arange(self.n, device=self.order.device)
         pattern = (index == index[:, None]) | (index == self.successor[..., None])
@@ -271,14 +274,14 @@ def real_first(mask: Tensor) -> Tensor:
 def random_integers(
     bound: int, shape: tuple[int, ...], generator: torch.Generator | None, device: torch.device
 ) -> Tensor:
-    """Integers below `bound`, drawn where the generator lives."""
-    if generator is None:  # the call with a generator, even with None, has no form for compiled shapes
+    """Integers below `bound`, drawn on the generator's device."""
+    if generator is None:  # passing a generator, even None, does not compile with dynamic shapes
         return torch.randint(bound, shape, device=device)
     return torch.randint(bound, shape, generator=generator, device=generator.device).to(device)
 
 
 def _visits(order: Tensor) -> Tensor:
-    """How often each point occurs in a cycle written out; -1 is no point."""
+    """How often each point occurs in a written-out cycle; -1 stands for no point."""
     n = order.shape[-1]
     if order.numel() and (order.max() >= n or order.min() < -1):
         raise ValueError(f"order: expected indices below {n}, or -1, got {int(order.min())} to {int(order.max())}")
@@ -287,9 +290,9 @@ def _visits(order: Tensor) -> Tensor:
 
 
 def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
-    """Keys of 32 bits for every head and index, (..., heads, n): a hash, so that a compiler can see through it.
+    """Keys of 32 bits per head and index, (..., heads, n): a hash, which torch.compile can trace.
 
-    Seeds count modulo 2^32. For one head the keys of different indices differ: every step of the hash is invertible.
+    Seeds count modulo 2^32. Within one head all keys differ, because every step of the hash is invertible.
     """
     salt = 0
     for part in seed if isinstance(seed, Sequence) else (seed,):
@@ -299,9 +302,9 @@ def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
 
 
 def scramble(value: Integer) -> Integer:
-    """An invertible hash of 32 bits in 64-bit integers; the factors are below 2^31, so that no product overflows.
+    """An invertible 32-bit hash in 64-bit integers; the factors are below 2^31, so no product overflows.
 
-    It is short on purpose: a compiler that inlines what is used twice doubles its work at each of the three steps.
+    It is short on purpose: a compiler that inlines repeated terms doubles its work at each of the three steps.
     """
     value = ((value ^ (value >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
     value = ((value ^ (value >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
@@ -323,10 +326,10 @@ def _shape(
     if heads < 1:
         raise ValueError(f"heads: expected at least 1, got {heads}")
     if mask is not None and ptr is not None:
-        raise ValueError("mask, ptr: expected one of them, got both")
+        raise ValueError("mask, ptr: expected at most one of them, got both")
     for name, sets in (("mask", mask), ("ptr", ptr)):
         if sets is not None and device is not None and torch.device(device).type != sets.device.type:
-            raise ValueError(f"device: expected that of {name}, {sets.device}, got {device}")
+            raise ValueError(f"device: expected the device of {name}, {sets.device}, got {device}")
     if mask is not None:
         if mask.dim() != 2 or mask.dtype != torch.bool or (n is not None and n != mask.shape[1]):
             wanted = "n" if n is None else n
@@ -338,7 +341,7 @@ def _shape(
         n = int(ptr[-1]) if n is None else n
         return (heads, n), torch.device(device or ptr.device)
     if n is None:
-        raise ValueError("n: expected the number of points, or a mask or ptr that tells it")
+        raise ValueError("n: expected the number of points, or a mask or ptr instead, got None")
     if n < 0:
         raise ValueError(f"n: expected at least 0 points, got {n}")
     return (heads, n), torch.device(device) if device is not None else torch.get_default_device()

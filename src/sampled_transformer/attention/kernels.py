@@ -1,7 +1,7 @@
-"""The arithmetic of attention alone: no parameters, no random numbers.
+"""The arithmetic of attention, without parameters and random numbers.
 
-Queries, keys and values are (batch, n, heads, head_dim) throughout, as the projections give them. An index into the
-points is (batch or 1, heads or 1, m): a 1 means that all of them share it.
+Queries, keys and values are (batch, n, heads, head_dim) throughout, as the projections return them. An index into the
+points is (batch or 1, heads or 1, m), where a 1 means that all sets or all heads share it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def row_numbers(index: Tensor, batch: int, n: int, heads: int) -> Tensor:
 
 
 def two_keys(query: Tensor, key: Tensor, value: Tensor, other_key: Tensor, other_value: Tensor, scale: float) -> Tensor:
-    """Softmax over two keys, which is a sigmoid of the difference of their scores."""
+    """Softmax over two keys: v_2 + sigmoid(scale * q.(k_1 - k_2)) (v_1 - v_2)."""
     return torch.lerp(other_value, value, _weight(query, key - other_key, scale).to(value.dtype))
 
 
@@ -47,7 +47,9 @@ def _weight(query: Tensor, difference: Tensor, scale: float) -> Tensor:
 
 
 def pair_attention(query: Tensor, key: Tensor, value: Tensor, successor: Tensor, scale: float) -> Tensor:
-    """SHead of Eq. 5a with the pattern of Eq. 4: every point attends to itself and to its successor.
+    """SHead of Eq. 5a with the pattern of Eq. 4: every point k attends to itself and to its successor s.
+
+        out_k = v_s + sigmoid(scale * q_k.(k_k - k_s)) (v_k - v_s)
 
     `successor` (batch or 1, heads or 1, n) must be a permutation of the points.
     """
@@ -63,8 +65,8 @@ def pair_attention(query: Tensor, key: Tensor, value: Tensor, successor: Tensor,
 class _PairAttention(torch.autograd.Function):
     """On rows (rows, heads, head_dim), each with the number of the row that follows it, (rows,).
 
-    Keeps only its inputs for the backward pass: the weights are cheaper to compute again than to store. Because the
-    successor is a permutation, what autograd would scatter back is gathered from the predecessor.
+    The backward pass keeps only the inputs: the weights are cheaper to recompute than to store. The successor is a
+    permutation, so a gather from the predecessor replaces the scatter of autograd.
     """
 
     generate_vmap_rule = True
@@ -100,7 +102,7 @@ def _attend_to_pairs_backward(
     slope = (grad * (value - value.index_select(0, successor))).sum(-1, keepdim=True, dtype=weight.dtype)
     slope = (scale * slope * weight * (1 - weight)).to(query.dtype)
     weight = weight.to(grad.dtype)
-    # From the predecessor come its numbers and its row, not the product of both: that would be another pass of memory.
+    # We gather the predecessor's factor and row, not their product, which would take another pass over memory.
     from_key = slope.index_select(0, predecessor) * query.index_select(0, predecessor)
     from_value = (1 - weight).index_select(0, predecessor) * grad.index_select(0, predecessor)
     return slope * key_step, slope * query - from_key, weight * grad + from_value
@@ -136,13 +138,15 @@ def few_keys(
 
 
 def without_autocast(x: Tensor) -> torch.autocast:
-    """A context for sums over whole sets, which want more digits than autocast leaves to a matrix product."""
+    """A context for sums over whole sets, which need more digits than autocast leaves a matrix product."""
     return torch.autocast(x.device.type, enabled=False)
 
 
 def positive_features(x: Tensor) -> Tensor:
-    """elu(x) + 1, the feature map of Katharopoulos et al., "Transformers are RNNs" (2020); divided so that the product
-    of two of them does not grow with the width."""
+    """(elu(x) + 1) / sqrt(width), the feature map of "Transformers are RNNs", https://arxiv.org/abs/2006.16236.
+
+    The divisor keeps the product of two features from growing with the width.
+    """
     exact = torch.promote_types(x.dtype, torch.float32)
     return (nn.functional.elu(x.to(exact)) + 1) * x.shape[-1] ** -0.5
 
@@ -159,14 +163,14 @@ def linear_sums(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) 
 
 
 def summary_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Every feature of the keys, softmax over the points, sums the values up; a softmax of the query mixes the sums.
+    """S_f = sum_j softmax_j(k_jf) v_j per feature f of the keys, and out_i = sum_f softmax_f(q_if) S_f.
 
-    After Shen et al., "Efficient Attention" (WACV 2021). O(n), positive weights that sum to one for every point, the
-    same sums for all points of a set.
+    From "Efficient Attention", https://arxiv.org/abs/1812.01243. The cost is O(n), the weights are positive and sum to
+    one per point, and all points of a set share the sums.
     """
     exact = torch.promote_types(query.dtype, torch.float32)
     key = key.to(exact)
-    if mask is not None:  # a finite number, since a set of nothing but padding must not become NaN
+    if mask is not None:  # a finite number: a set of padding alone must not become NaN
         key = key.masked_fill(~mask[..., None, None], torch.finfo(exact).min)
     share, mixture = key.softmax(1).transpose(1, 2), query.to(exact).softmax(-1).transpose(1, 2)
     with without_autocast(key):
@@ -184,10 +188,11 @@ def few_keys_and_rest(
     scale: float,
     mask: Tensor | None,
 ) -> Tensor:
-    """A few keys exactly and all others through linear sums: with every key among the few it is dense attention.
+    """A few keys exactly and all others through linear sums; with every key among the few it is dense attention.
 
-    N_i = sum_(j not read) f_ij v_j + sum_(j read) exp(s_ij) v_j, and D_i the same without v, where f_ij is the product
-    of positive features: every term is positive, and so is D_i.
+        out_i = N_i / D_i,    N_i = sum_(j not read) f_ij v_j + sum_(j read) exp(s_ij) v_j
+
+    D_i is the same sum without v_j, and f_ij is the product of positive features. Every term of D_i is positive.
     """
     score = few_scores(query, key, keys, weight, scale)
     highest = score.amax(2, keepdim=True).clamp(min=0).detach()  # nothing overflows
@@ -216,13 +221,13 @@ def group_attention(query: Tensor, key: Tensor, value: Tensor, queries: Tensor, 
     groups = keys.shape[2]
 
     def pick(x: Tensor, index: Tensor) -> Tensor:  # -> (batch, heads * groups, size, head_dim)
-        # A point of the same group fills empty places: one of another set could bring a NaN along.
+        # A point of the same group fills empty places: a point of another set could bring a NaN along.
         own = torch.where(index >= 0, index, index[..., :1]).clamp(min=0)
         rows = take(x, own.flatten(2)).view(batch, groups, index.shape[3], heads, width)
         return rows.permute(0, 3, 1, 2, 4).reshape(batch, heads * groups, index.shape[3], width)
 
     allowed = keys >= 0
-    # A group without a key is nobody's: any finite answer will do, and a softmax over nothing has none.
+    # No point owns a group without keys, so any finite answer will do; a softmax over no keys has none.
     allowed = allowed | ~allowed.any(-1, keepdim=True)
     allowed = allowed.expand(-1, heads, -1, -1).flatten(1, 2).unsqueeze(2)
     out = scaled_dot_product_attention(
@@ -235,7 +240,7 @@ def group_attention(query: Tensor, key: Tensor, value: Tensor, queries: Tensor, 
 def restore(rows: Tensor, owners: Tensor, n: int) -> Tensor:
     """Bring rows (batch, m, heads, head_dim) to their owners (batch or 1, heads or 1, m), -1 for none: (batch, n, ...).
 
-    Every point owns at most one row; what a point without a row gets is unspecified but finite.
+    Every point owns at most one row. A point without a row gets some finite value.
     """
     place = torch.arange(owners.shape[-1], device=owners.device).expand_as(owners)
     inverse = torch.zeros(*owners.shape[:-1], n + 1, dtype=place.dtype, device=owners.device)
