@@ -102,13 +102,13 @@ def test_bad_options(options: dict, message: str) -> None:
 
 def test_bad_calls() -> None:
     network = create_model("hierarchical", classes=5, **SMALL, stages=1)
-    with pytest.raises(ValueError, match="normals: expected those of the points"):
+    with pytest.raises(ValueError, match=r"normals: expected one per point, of shape \(3, 40, 3\), got None"):
         network(cloud()[0])
     with pytest.raises(ValueError, match="points: expected"):
         network(torch.zeros(2, 0, 3), torch.zeros(2, 0, 3))
     bare = create_model("hierarchical", classes=5, **SMALL, stages=1, normals=False)
     assert bare(cloud()[0]).shape == (3, 5)
-    with pytest.raises(ValueError, match="normals: expected none"):
+    with pytest.raises(ValueError, match="normals: expected None"):
         bare(*cloud())
 
 

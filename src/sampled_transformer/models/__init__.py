@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import nn
@@ -23,7 +25,7 @@ REGISTRY: dict[str, Callable[..., nn.Module]] = {
     "set-transformer": SetTransformer,
     "set-transformer-mixture": SetTransformerMixture,
 }
-WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that take positions alone
+WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that read positions alone
 
 __all__ = [
     "WITHOUT_NORMALS",
@@ -45,5 +47,22 @@ def list_models() -> list[str]:
 
 
 def create_model(name: str, **options: Any) -> nn.Module:
-    """Build a network by name; options are those of its class."""
-    return look_up("model", name, REGISTRY)(**options)
+    """Build a network by name.
+
+    Args:
+        name: one of `list_models()`.
+        options: the arguments of its class.
+    """
+    network = look_up("model", name, REGISTRY)
+    _check_options(name, options, inspect.signature(network).parameters)
+    return network(**options)
+
+
+def _check_options(model: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that a network does not have, and guess which were meant."""
+    known = list(known)
+    for option in given:
+        if option not in known:
+            close = difflib.get_close_matches(option, known, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{model}: expected options among {', '.join(known)}, got {option!r}{hint}")
