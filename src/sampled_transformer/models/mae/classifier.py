@@ -100,7 +100,7 @@ class MaskedAutoencoderClassifier(nn.Module):
         return torch.cat([tokens[:, 0], tokens[:, 1:].amax(1)], 1)
 
     def _encode_with_class_token(self, groups: Groups) -> Tensor:
-        """Tokens (batch, 1 + groups, dim), the class token first. Mechanisms that read positions see it at the origin."""
+        """Tokens (batch, 1 + groups, dim), the class token first; its position is the origin."""
         first = self.class_token.expand(len(groups.centres), 1, -1)
         where = self.class_position_token.expand(len(groups.centres), 1, -1)
         tokens = torch.cat([first, self.encoder.embedding(groups.points)], 1)
