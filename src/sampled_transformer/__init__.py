@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .attention import (
         Attention,
         DenseAttention,
+        EstimatedAttention,
         InducedAttention,
         KNNAttention,
         LinearAttention,
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from .blocks import TransformerBlock
     from .cycles import Cycle
     from .layers.embedding import PositionEmbedding
-    from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
+    from .randomness import cycle_seed
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
 _HOME = {
     "Attention": "attention",
     "DenseAttention": "attention",
+    "EstimatedAttention": "attention",
     "InducedAttention": "attention",
     "KNNAttention": "attention",
     "LinearAttention": "attention",
@@ -49,6 +51,7 @@ _HOME = {
     "PositionEmbedding": "layers.embedding",
     "TransformerBlock": "blocks",
     "Cycle": "cycles",
+    "cycle_seed": "randomness",
     "BasicClassifier": "models",
     "create_model": "models",
     "list_models": "models",
@@ -59,6 +62,7 @@ __all__ = [
     "BasicClassifier",
     "Cycle",
     "DenseAttention",
+    "EstimatedAttention",
     "InducedAttention",
     "KNNAttention",
     "LinearAttention",
@@ -72,6 +76,7 @@ __all__ = [
     "TransformerBlock",
     "create_attention",
     "create_model",
+    "cycle_seed",
     "list_attention",
     "list_models",
     "number_layers",

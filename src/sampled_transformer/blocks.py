@@ -10,25 +10,24 @@ from .attention import create_attention
 from .cycles import Cycle
 from .layers.drop_path import DropPath
 from .layers.feed_forward import FeedForward
-from .layers.sparse_gradient import belongs_to_nobody
 
 
 class TransformerBlock(nn.Module):
-    """TB of Eq. 1 with dense attention, STB of Eq. 5d with sampled attention; any mechanism by name.
+    """A transformer block with any attention by name: TB of Eq. 1 with "dense", STB of Eq. 5d with "sampled".
 
-        x <- x + Attention(x)
-        x <- x + W_2 ReLU(W_1 x)
+        x <- x + Attention(x)                                                                       (Eq. 1b, 5b, 5c)
+        x <- x + W_2 ReLU(W_1 x)                                                                        (Eq. 1c, 5d)
 
     Args:
         dim: width of the features.
         heads: number of heads.
         attention: name of the mechanism, see `list_attention`.
-        hidden: r, the width of the feed-forward layer; dim if not given.
+        hidden: r, the width of the feed-forward layer (default: dim).
         norm: LayerNorm before attention and before the feed-forward layer ("pre-norm"); the paper writes none.
         activation: "relu" (the paper) or "gelu".
         dropout: share of the features dropped from what each of the two residual branches adds.
-        drop_path: probability, for each set, to skip a residual branch in training.
-        bias: whether all linear layers have one; the paper's have none.
+        drop_path: probability, per set, of skipping a residual branch in training.
+        bias: give all linear layers a bias; the paper's have none.
         attention_options: further options of the mechanism.
     """
 
@@ -63,16 +62,9 @@ class TransformerBlock(nn.Module):
         ptr: Tensor | None = None,
         cycle: Cycle | None = None,
     ) -> Tensor:
-        """As `Attention.forward`; what the output holds in the padding means nothing."""
+        """Arguments as in `Attention.forward`. The output in the padding has no meaning."""
         if mask is not None:  # before the norms and the feed-forward layer, whose gradients a NaN would spoil
             x = x.masked_fill(~mask[..., None], 0)
         attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle)
-        x = add_branch(x, self.drop_path(self.dropout(attended), ptr))
-        return add_branch(x, self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr))
-
-
-def add_branch(x: Tensor, branch: Tensor) -> Tensor:
-    """x + branch, in the memory of the branch where that is free: a CPU pays more for fresh memory than for the sum."""
-    if belongs_to_nobody(branch) and branch.dtype == x.dtype:
-        return branch.add_(x)
-    return x + branch
+        x = x + self.drop_path(self.dropout(attended), ptr)
+        return x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)

@@ -229,7 +229,8 @@ class Cycle:
 
         Plain (heads, windows, size); padded (batch, heads, windows, size), where a small set has rows of -1; packed
         (heads, windows of all sets, size). Neighbouring windows share one point, the link. A set that fits into one
-        window has no link: it is the whole set (n_s = n + 1 in the paper).
+        window is that window, without a link: the paper has n_s <= n and leaves this case open. Its path closes on its
+        own first point, so that the pattern of Eq. 4 stays one cycle.
         """
         return self._windows(size, linked=True)
 

@@ -313,28 +313,29 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("induced", {"inducing": 0}, "inducing: expected at least 1"),
         ("stratified", {"window": 0.0}, "window: expected a positive"),
         ("sampled", {"subset": 1}, "subset: expected at least 2"),
-        ("sampled", {"rounds": 0}, "rounds: expected at least 1"),
-        ("sampled", {"estimator": "unbiased"}, "estimator: expected one of plain, consistent"),
+        ("estimated", {"rounds": 0}, "rounds: expected at least 1"),
+        ("estimated", {"estimator": "unbiased"}, "estimator: expected one of plain, consistent"),
         ("sampled", {"summed": 5}, "summed: expected 0 to 4 heads"),
-        ("sampled", {"summed": 1, "composition": "sequential"}, "summed: expected 0 to 4 heads, and parallel"),
-        ("sampled", {"summed": 3, "order": "mixed"}, "order: expected at least 2 heads"),
+        ("sampled", {"summed": 1, "order": "mixed"}, "order, inner: expected 'hilbert' and 'dense'"),
         ("rotary", {"head_dim": 3}, "head_dim: expected an even number"),
         ("rotary", {"low": 0.0}, "low, high: expected 0 < low <= high, got 0.0 and 16.0"),
         ("rotary", {"low": 20.0}, "low, high: expected 0 < low <= high"),
         ("rotary", {"coordinates": 0}, "coordinates: expected at least 1, got 0"),
         ("summed", {"local": -1}, "local: expected 0 to 4 heads, got -1"),
         ("summed", {"window": 1}, "window: expected at least 2 points, got 1"),
-        ("sampled", {"rest": "mean"}, "rest: expected one of ignored, linear"),
+        ("estimated", {"rest": "mean"}, "rest: expected one of ignored, linear"),
         ("sampled", {"order": "z"}, "order: expected one of random, morton, hilbert, mixed"),
-        ("sampled", {"inner": "dense", "rounds": 2}, "rounds, estimator, rest: expected their defaults"),
-        ("sampled", {"composition": "sequential", "rest": "linear"}, "rounds, estimator, rest: expected their def"),
-        ("sampled", {"estimator": "consistent", "rest": "linear"}, "estimator: expected 'plain'"),
+        ("sampled", {"inner": "dense", "rounds": 2}, "expected an option of estimated attention"),
+        ("estimated", {"estimator": "consistent", "rest": "linear"}, "estimator: expected 'plain'"),
         ("sampled", {"order": "mixed", "heads": 1}, "order: expected at least 2 heads"),
         ("sampled", {"samples": 0}, "samples: expected at least 1"),
         ("sampled", {"inner": "ring"}, "inner: expected one of"),
         ("sampled", {"composition": "both"}, "composition: expected one of"),
         ("sampled", {"cycles": "many"}, "cycles: expected one of"),
-        ("sampled", {"composition": "sequential", "cycles": "per-head"}, "cycles: expected 'shared'"),
+        ("sampled", {"composition": "sequential", "cycles": "per-head"}, "cycles, order: expected one cycle"),
+        ("sampled", {"composition": "sequential", "order": "mixed"}, "cycles, order: expected one cycle"),
+        ("sampled", {"sample": 8}, "sample: expected an option of sampled attention .*; did you mean 'samples'?"),
+        ("knn", {"neighbours": 8}, "neighbours: expected an option of knn attention"),
         ("sampeld", {}, "did you mean 'sampled'"),
     ],
 )
@@ -362,7 +363,7 @@ def test_a_cycle_for_other_sets_is_refused(variant: str) -> None:
             "cycle": Cycle.sample(ptr=torch.tensor([0, 5])),
         },
     ):
-        with pytest.raises(ValueError, match="cycle: expected one"):
+        with pytest.raises(ValueError, match=r"cycle: expected (the shape|one drawn)"):
             layer(**{"x": x, "positions": positions, **arguments})
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from helpers.reference import reference
 
-from sampled_transformer import Cycle, SampledAttention, create_attention
+from sampled_transformer import Cycle, create_attention
 
 DIM, HEADS = 8, 2
 
@@ -35,22 +35,21 @@ CONFIGURATIONS = {
     "linear": ("linear", {"bias": True}),
     "rotary": ("rotary", {}),
     "rotary-high-bias": ("rotary", {"low": 3.0, "high": 30.0, "bias": True, "head_dim": 6}),
-    "sampled-rounds-3": ("sampled", {"rounds": 3}),
-    "sampled-rounds-beyond-the-set": ("sampled", {"rounds": 30, "samples": 2}),
-    "sampled-consistent-1": ("sampled", {"estimator": "consistent"}),
-    "sampled-consistent-4-per-head": ("sampled", {"estimator": "consistent", "rounds": 4, "cycles": "per-head"}),
-    "sampled-rest-linear": ("sampled", {"rest": "linear"}),
-    "sampled-rest-linear-3-per-head": ("sampled", {"rest": "linear", "rounds": 3, "cycles": "per-head"}),
-    "sampled-summed": ("sampled", {"summed": 1}),
-    "sampled-all-summed": ("sampled", {"summed": 2, "bias": True}),
-    "sampled-summed-dense-4": ("sampled", {"summed": 1, "inner": "dense", "subset": 4, "cycles": "per-head"}),
-    "sampled-summed-rest-linear": ("sampled", {"summed": 1, "rest": "linear", "rounds": 3}),
+    "estimated-rounds-3": ("estimated", {"rounds": 3}),
+    "estimated-rounds-beyond-the-set": ("estimated", {"rounds": 30, "samples": 2}),
+    "estimated-consistent-1": ("estimated", {"estimator": "consistent"}),
+    "estimated-consistent-4-per-head": ("estimated", {"estimator": "consistent", "rounds": 4, "cycles": "per-head"}),
+    "estimated-rest-linear": ("estimated", {"rest": "linear"}),
+    "estimated-rest-linear-3-per-head": ("estimated", {"rest": "linear", "rounds": 3, "cycles": "per-head"}),
+    "summed-bias": ("summed", {"bias": True}),
     "summed": ("summed", {"head_dim": 3}),
     "sequential-2": ("sampled", {"composition": "sequential"}),
     "sequential-4": ("sampled", {"composition": "sequential", "subset": 4}),
     "sequential-dense-3": ("sampled", {"composition": "sequential", "inner": "dense", "subset": 3, "samples": 2}),
     "sequential-whole": ("sampled", {"composition": "sequential", "subset": 40}),
 }
+
+CYCLIC = [name for name, (kind, _) in CONFIGURATIONS.items() if kind in ("sampled", "estimated")]
 
 MASK = torch.tensor(
     [[1, 1, 0, 1, 1, 1, 1, 0, 1, 1], [0, 1, 0, 0, 1, 0, 0, 0, 0, 0], [0] * 10, [0] * 9 + [1], [1] * 10]
@@ -99,14 +98,15 @@ def test_equals_the_equation(configuration: str, layout: str) -> None:
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("configuration", [name for name, (kind, _) in CONFIGURATIONS.items() if kind == "sampled"])
+@pytest.mark.parametrize(
+    "configuration", [name for name, (kind, _) in CONFIGURATIONS.items() if kind in ("sampled", "estimated")]
+)
 def test_walks_the_given_cycle(configuration: str, layout: str, shared: bool) -> None:
     layer, x, positions, mask, ptr = make(configuration, layout)
-    assert isinstance(layer, SampledAttention)
-    heads = 1 if shared else max(1, layer.walkers)
+    heads = 1 if shared else layer.heads
     n = None if mask is not None or ptr is not None else x.shape[1]
     cycle = Cycle.sample(n, heads, torch.Generator().manual_seed(5), mask=mask, ptr=ptr)
-    if layer.composition == "sequential" and heads > 1:
+    if getattr(layer, "composition", "") == "sequential" and heads > 1:
         with pytest.raises(ValueError, match="cycle:"):
             layer(x, mask=mask, ptr=ptr, cycle=cycle)
     else:

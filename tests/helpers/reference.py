@@ -13,6 +13,7 @@ from torch import Tensor
 from sampled_transformer.attention import (
     Attention,
     DenseAttention,
+    EstimatedAttention,
     InducedAttention,
     KNNAttention,
     LinearAttention,
@@ -21,7 +22,9 @@ from sampled_transformer.attention import (
     SampledAttention,
     SparseAttention,
     StratifiedAttention,
+    SummedAttention,
 )
+from sampled_transformer.attention.cyclic import CyclicAttention
 from sampled_transformer.cycles import Cycle
 
 Pattern = list[list[int]]  # for every point, the points to which it attends
@@ -60,7 +63,7 @@ def reference(
 
 def _orders(layer: Attention, n: int, index: Tensor, number: int, cycle: Cycle | None) -> list[list[list[int]] | None]:
     """The cycles of one set, for every head written out in the set's own numbering."""
-    if not isinstance(layer, SampledAttention):
+    if not isinstance(layer, CyclicAttention) or not layer.is_random:
         return [None]
     if cycle is not None:
         order = cycle.order[number] if cycle.order.dim() == 3 else cycle.order
@@ -72,10 +75,10 @@ def _orders(layer: Attention, n: int, index: Tensor, number: int, cycle: Cycle |
             rows = [[local[int(k)] for k in row if k >= 0] for row in order]
         else:
             rows = order.tolist()
-        return [rows * (layer.walkers // len(rows))]
-    heads = max(1, layer.walkers) if layer.cycles == "per-head" else 1
+        return [rows * (layer.heads // len(rows))]
+    heads = layer.heads if layer.cycles == "per-head" else 1
     drawn = [Cycle.from_seed((layer.seed, layer.layer, m), n, heads).order.tolist() for m in range(layer.samples)]
-    return [rows * (layer.walkers // len(rows)) for rows in drawn]
+    return [rows * (layer.heads // len(rows)) for rows in drawn]
 
 
 def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int]] | None) -> Tensor:
@@ -86,13 +89,12 @@ def attend(layer: Attention, x: Tensor, positions: Tensor, orders: list[list[int
         assert orders is not None
         if layer.composition == "sequential":
             return in_turn(layer, x, subsets(orders[0], layer.subset))
-        few = (layer.rounds, layer.estimator, layer.rest) != (1, "plain", "ignored")
-        if layer.summed:
-            walking = few_weights(layer, n, orders) if few else pattern_weights(layer, orders)
-            return weighted(layer, x, with_sums(layer, x, walking))
-        if few:
-            return weighted(layer, x, few_weights(layer, n, orders))
         return multi_head(layer, x, [sampled_pattern(layer, order) for order in orders])
+    if isinstance(layer, EstimatedAttention):
+        assert orders is not None
+        return weighted(layer, x, few_weights(layer, n, orders))
+    if isinstance(layer, SummedAttention):
+        return weighted(layer, x, sums(layer, x))
     if isinstance(layer, LinearAttention):
         return linear(layer, x)
     if isinstance(layer, RotaryAttention):
@@ -182,7 +184,7 @@ def rotary(layer: RotaryAttention, x: Tensor, positions: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
-def few_weights(layer: SampledAttention, n: int, orders: list[list[int]]):
+def few_weights(layer: EstimatedAttention, n: int, orders: list[list[int]]):
     """The own key, the R points that follow in the cycle, and the rest of the set, ignored or through features."""
 
     def weight(h: int, k: int, j: int, query: Tensor, key: Tensor) -> Tensor:
@@ -201,21 +203,10 @@ def few_weights(layer: SampledAttention, n: int, orders: list[list[int]]):
     return weight
 
 
-def pattern_weights(layer: SampledAttention, orders: list[list[int]]):
-    patterns = [sampled_pattern(layer, order) for order in orders]
-    return lambda h, k, j, query, key: torch.exp(layer.scale * (query * key).sum()) * (j in patterns[h][k])
-
-
-def with_sums(layer: SampledAttention, x: Tensor, walking):
-    """The first heads read all points: a feature f of the query chooses among shares of the points, softmax_j(k_jf)."""
+def sums(layer: SummedAttention, x: Tensor):
+    """Every head reads all points: a feature f of the query chooses among shares of the points, softmax_j(k_jf)."""
     shares = torch.softmax(project(layer, x)[1], 0)
-
-    def weight(h: int, k: int, j: int, query: Tensor, key: Tensor) -> Tensor:
-        if h >= layer.summed:
-            return walking(h - layer.summed, k, j, query, key)
-        return (torch.softmax(query, 0) * shares[j, h]).sum()
-
-    return weight
+    return lambda h, k, j, query, key: (torch.softmax(query, 0) * shares[j, h]).sum()
 
 
 def subsets(order: list[int], size: int) -> list[list[int]]:
@@ -249,6 +240,8 @@ def in_turn(layer: SampledAttention, x: Tensor, windows: list[list[int]]) -> Ten
         size = len(window)
         if layer.inner == "hamiltonian":
             pattern = [[k, k + 1] if k + 1 < size else [k] for k in range(size)]  # Eq. 4
+            if len(windows) == 1:  # one subset holds the set: its path closes on its own first point
+                pattern[-1] = [size - 1, 0] if size > 1 else [0]
         else:
             pattern = [list(range(size))] * size
         updated = subset + multi_head(layer, subset, [pattern] * layer.heads)  # Eq. 5b

@@ -16,19 +16,21 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "sampled-subsets": ("sampled", {"inner": "dense", "subset": 5}),
     "sampled-per-head": ("sampled", {"cycles": "per-head"}),
     "sampled-average": ("sampled", {"samples": 3}),
-    "sampled-rounds": ("sampled", {"rounds": 3}),
-    "sampled-consistent": ("sampled", {"rounds": 2, "estimator": "consistent", "cycles": "per-head"}),
-    "sampled-rest-linear": ("sampled", {"rest": "linear", "rounds": 2}),
+    "estimated-rounds": ("estimated", {"rounds": 3}),
+    "estimated-consistent": ("estimated", {"rounds": 2, "estimator": "consistent", "cycles": "per-head"}),
+    "estimated-rest-linear": ("estimated", {"rest": "linear", "rounds": 2}),
     "sampled-morton": ("sampled", {"order": "morton"}),
     "sampled-hilbert": ("sampled", {"order": "hilbert", "inner": "dense", "subset": 5}),
     "sampled-mixed": ("sampled", {"order": "mixed"}),
-    "sampled-summed": ("sampled", {"summed": 2, "cycles": "per-head"}),
-    "sampled-summed-windows": ("sampled", {"summed": 3, "order": "hilbert", "inner": "dense", "subset": 5}),
     "summed-local": ("summed", {"local": 1, "window": 5}),
     "sampled-sequential": ("sampled", {"composition": "sequential", "subset": 3}),
 }
-RANDOM = [name for name in VARIANTS if name.startswith("sampled") or name in ("induced-sampled", "summed-local")]
-SHARED = ["dense", "linear", "rotary", "sampled", "sparse", "knn", "stratified", "summed"]
+RANDOM = [
+    name
+    for name in VARIANTS
+    if name.startswith(("sampled", "estimated")) or name in ("induced-sampled", "summed-local")
+]
+SHARED = ["dense", "estimated", "linear", "rotary", "sampled", "sparse", "knn", "stratified", "summed"]
 
 
 def build(variant: str, **options: object) -> Attention:

@@ -1,11 +1,13 @@
-"""The attention mechanisms of the paper behind one contract, by name."""
+"""The attention mechanisms behind one contract, by name: the paper's in this folder, others in `beyond`."""
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from typing import Any
 
-from ..support.registry import look_up
-from .base import Attention, number_layers
+from ..support.registry import check_options, look_up
+from .base import Attention, Projections, number_layers
+from .beyond.estimated import EstimatedAttention
 from .beyond.linear import LinearAttention
 from .beyond.rotary import RotaryAttention
 from .beyond.summed import SummedAttention
@@ -19,6 +21,7 @@ from .stratified import StratifiedAttention
 
 REGISTRY: dict[str, type[Attention]] = {
     "dense": DenseAttention,
+    "estimated": EstimatedAttention,
     "induced": InducedAttention,
     "knn": KNNAttention,
     "linear": LinearAttention,
@@ -33,6 +36,7 @@ REGISTRY: dict[str, type[Attention]] = {
 __all__ = [
     "Attention",
     "DenseAttention",
+    "EstimatedAttention",
     "InducedAttention",
     "KNNAttention",
     "LinearAttention",
@@ -55,4 +59,32 @@ def list_attention() -> list[str]:
 
 def create_attention(name: str, dim: int, heads: int = 8, **options: Any) -> Attention:
     """Build a mechanism by name; options are those of its class."""
-    return look_up("attention", name, REGISTRY)(dim, heads, **options)
+    if name == "sampled":
+        name, options = _recorded(heads, options)
+    kind = look_up("attention", name, REGISTRY)
+    check_options(f"{name} attention", options, _options_of(kind))
+    return kind(dim, heads, **options)
+
+
+def _options_of(kind: type[Attention]) -> list[str]:
+    own = [part.name for part in signature(kind).parameters.values() if part.kind is Parameter.KEYWORD_ONLY]
+    return list(dict.fromkeys([*own, *Projections.__annotations__]))
+
+
+def _recorded(heads: int, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Where options live that "sampled" once had: recorded commands and files of weights still name them."""
+    plain = {"rounds": 1, "estimator": "plain", "rest": "ignored", "summed": 0}
+    changed = {key for key, value in plain.items() if options.get(key, value) != value}
+    options = {key: value for key, value in options.items() if key not in plain or key in changed}
+    if not changed:
+        return "sampled", options
+    if "summed" not in changed:
+        return "estimated", options
+    windows = {"order": "hilbert", "inner": "dense"}
+    local = heads - options.pop("summed")
+    if not 0 <= local < heads:
+        raise ValueError(f"summed: expected 0 to {heads} heads, got {heads - local}")
+    if local and any(options.get(key) != value for key, value in windows.items()):
+        raise ValueError("order, inner: expected 'hilbert' and 'dense' for heads beside summed ones, got others")
+    others = {key: value for key, value in options.items() if key != "subset" and key not in windows}
+    return "summed", {"local": local, "window": options.get("subset", 32), **others}

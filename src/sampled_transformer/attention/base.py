@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -12,19 +14,28 @@ from ..layers.sparse_gradient import Linear
 from ..sets import Sets, buckets, check_finite, check_mask, check_ptr, describe, pad_sets
 
 
+class Projections(TypedDict, total=False):
+    """The options that all mechanisms share; `Attention` describes them."""
+
+    head_dim: int | None
+    bias: bool
+    scale: float | None
+    layer: int
+
+
 class Attention(nn.Module):
     """Multi-head attention from every point of a set to points of the same set.
 
-    `forward` checks its arguments and settles what padding means; a mechanism fills in `attend` (Eq. 1a, 5a), or
-    `mix` where the projections themselves differ. The residual connection belongs to the block around it.
+    `forward` checks its arguments and settles what padding means. A mechanism fills in `attend` (Eq. 1a, 5a), or `mix`
+    where the projections themselves differ. The residual connection belongs to the block around it.
 
     Args:
         dim: width of the points' features.
         heads: number of heads.
-        head_dim: width of a head; dim / heads if not given.
-        bias: whether the projections have one (Eq. 1 and 5 have none).
-        scale: factor of the scores before the softmax; 1 / sqrt(head_dim) if not given, 1.0 for Eq. 1 and 5 as written.
-        layer: number of the layer in its network: layers of one network should differ in it (see `number_layers`).
+        head_dim: width of a head (default: dim / heads).
+        bias: give the projections a bias (Eq. 1 and 5 have none).
+        scale: factor of the scores before the softmax (default: 1 / sqrt(head_dim); 1.0 is Eq. 1 and 5 as written).
+        layer: number of the layer in its network; layers of one network should differ in it (see `number_layers`).
     """
 
     needs_positions = False
@@ -56,6 +67,11 @@ class Attention(nn.Module):
         self._build(bias)
 
     @property
+    def is_random(self) -> bool:
+        """Whether the output depends on chance: on fresh draws in training, on a seed in evaluation."""
+        return False
+
+    @property
     def scale(self) -> float:
         """The factor of the scores before the softmax."""
         return self._scale[0] / self._scale[1]
@@ -80,15 +96,15 @@ class Attention(nn.Module):
 
         Args:
             x: features, (batch, n, dim), or packed (total, dim) with `ptr`.
-            positions: coordinates, the same shape but for the last dimension.
-            mask: (batch, n), True where a point is real. What lies in the padding never matters; its output is zero.
-            ptr: (sets + 1,), where each packed set begins and the last ends.
-            cycle: the cycle to walk instead of one's own (mechanisms without cycles do not look at it).
+            positions: coordinates, (batch, n, coordinates) or packed (total, coordinates).
+            mask: (batch, n), True where a point is real. The padding's content never matters; its output is zero.
+            ptr: (sets + 1,), where each packed set begins and the last one ends.
+            cycle: the cycle to walk instead of a drawn one (mechanisms without cycles ignore it).
         """
         positions, ptr = self._check(x, positions, mask, ptr)
         sets = Sets(mask, ptr)
         cycle = self.fit(cycle, x, sets)
-        if x.numel() == 0:  # nobody attends, but autograd and DDP expect every parameter to take part
+        if x.numel() == 0:  # no point attends, but autograd and DDP expect every parameter to take part
             return x * 0 + sum((parameter.sum() * 0 for parameter in self.parameters()), x.new_zeros(()))
         if mask is not None:
             x = x.masked_fill(~mask[..., None], 0)
@@ -138,10 +154,10 @@ class Attention(nn.Module):
 
     @torch.no_grad()
     def load_multihead(self, other: nn.MultiheadAttention) -> None:
-        """Take over the weights of torch's own layer, which must have the same width, heads and biases."""
+        """Copy the weights of torch's own layer, which must have the same width, heads and biases."""
         weight, bias = other.in_proj_weight, other.in_proj_bias
         if weight is None or other.embed_dim != self.dim or self.heads * self.head_dim != self.dim:
-            raise ValueError(f"other: expected attention of width {self.dim} from a set to itself")
+            raise ValueError(f"other: expected self-attention of width {self.dim}, got width {other.embed_dim}")
         if other.num_heads != self.heads or (bias is None) != (self.query.bias is None):
             expected = f"{self.heads} heads with{'out' if self.query.bias is None else ''} biases"
             raise ValueError(f"other: expected {expected}, got {other.num_heads} heads and bias={bias is not None}")
@@ -184,11 +200,17 @@ class Attention(nn.Module):
 
 
 def number_layers(network: nn.Module) -> nn.Module:
-    """Number the attention layers of a network in the order of its modules.
+    """Number the attention layers of a network in the order of its modules, and return the network.
 
-    In evaluation a layer's cycle follows from the size of the set, the seed and this number: layers that share a
-    number walk the same cycle, and mix the points less than they could.
+    In evaluation a layer's cycle follows from the size of the set, the seed and this number: layers that share a number
+    walk the same cycle and mix the points less than they could.
     """
     for number, layer in enumerate(module for module in network.modules() if isinstance(module, Attention)):
         layer.layer = number
     return network
+
+
+def check_choice(name: str, choice: str, choices: Sequence[str]) -> None:
+    """Refuse a word that is not among the choices."""
+    if choice not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {choice!r}")

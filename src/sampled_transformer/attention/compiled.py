@@ -1,4 +1,4 @@
-"""Element-wise arithmetic as one loop over memory, by torch.compile where a compiler is at hand."""
+"""Element-wise arithmetic as one loop over memory, through torch.compile where a C++ compiler is installed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Compiling takes seconds, once for a machine: smaller calls would never earn them back.
+# Compiling takes seconds, once per machine: smaller calls would never earn them back.
 SMALLEST = 2**21
 
 logger = logging.getLogger(__name__)
 
 
 class Compiled:
-    """A function of tensors that is compiled when it is first called with large ones.
+    """A function of tensors that is compiled at its first call with a large tensor.
 
-    Which calls are compiled depends on the size of the first tensor alone, so that a resumed training rounds like the
-    one it continues. Where compiling fails, as on machines without a C++ compiler, the function runs as it is written,
-    only slower; `SAMPLED_TRANSFORMER_COMPILE=0` in the environment asks for that.
+    The size of the first tensor alone decides whether a call is compiled, so that a resumed training rounds like the
+    one it continues. If compilation fails, as on machines without a C++ compiler, we log it once per process and run
+    eagerly. `SAMPLED_TRANSFORMER_COMPILE=0` in the environment turns compilation off.
     """
 
     works = os.environ.get("SAMPLED_TRANSFORMER_COMPILE", "1") != "0"
@@ -41,7 +41,7 @@ class Compiled:
         ):
             return self.function(first, *rest)
         if self.compiled is None:
-            # Sizes are not part of the program: one is enough for all of them. Nor is the number of threads.
+            # Neither the sizes nor the number of threads are part of the program: one serves all.
             options: dict[str, Any] | None = {"cpp.dynamic_threads": True} if first.device.type == "cpu" else None
             self.compiled = torch.compile(self.function, dynamic=True, fullgraph=True, options=options)
         try:

@@ -11,7 +11,12 @@ from .base import Attention
 
 
 class DenseAttention(Attention):
-    """Eq. 1a through torch's fused kernels: time grows with n^2, memory does not where a fused kernel exists."""
+    """Every point attends to all n points (Eq. 1a), after "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
+
+        Head(X) = W_V X softmax[scale * (W_K X)^T W_Q X],    Attn(X) = W_O [Head^1; ...; Head^h]
+
+    Torch's fused kernels compute it: time grows with n^2; memory does not where such a kernel exists.
+    """
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
@@ -22,7 +27,7 @@ class DenseAttention(Attention):
 def read_all(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     """Every query reads every real key of its set, all (batch, points, heads, head_dim); mask (batch, keys)."""
     if mask is not None:
-        # A softmax over no key is NaN, also in the backward pass; an empty set may read its padding, which is zero.
+        # A softmax over no keys is NaN, also in the backward pass. An empty set may read its padding, which is zero.
         mask = (mask | ~mask.any(1, keepdim=True))[:, None, None]
     out = scaled_dot_product_attention(
         query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask, scale=scale

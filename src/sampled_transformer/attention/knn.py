@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
 from torch import Tensor, nn
 
 from ..cycles import Cycle
 from ..geometry import nearest_neighbours
 from ..sets import Sets
-from .base import Attention
+from .base import Attention, Projections
 from .kernels import take
 
 
 class KNNAttention(Attention):
-    """Every point attends to its k nearest points by position, itself among them.
+    """Every point attends to its k nearest points by position, itself among them (definition "kNN Attention").
+
+        Head_k = W_V X_A softmax[scale * (W_K X_A)^T W_Q x_k],    A = the k nearest points of p_k
+
+    The vector form weighs every channel by itself (Eq. 3 of "Point Transformer", https://arxiv.org/abs/2012.09164):
+
+        out_i = sum_j softmax_j(gamma(q_i - k_j + theta(p_i - p_j))) * (v_j + theta(p_i - p_j))
 
     Args:
-        k: neighbours; a smaller set is read whole. The paper does not say its k: 16 is Point Transformer's.
-        vector: weigh every channel by itself, with an MLP instead of a dot product and the relative position added to
-            keys and values (Eq. 3 of "Point Transformer"). Adds parameters of its own and leaves `scale` unused.
+        k: number of neighbours; a smaller set is read whole. The paper does not say its k: 16 is Point Transformer's.
+        vector: use the vector form, which adds the parameters of gamma and theta and leaves `scale` unused.
         coordinates: dimension of the positions, needed by the vector form.
+        projections: head_dim, bias, scale and layer of `Attention`.
     """
 
     needs_positions = True
@@ -33,12 +41,9 @@ class KNNAttention(Attention):
         k: int = 16,
         vector: bool = False,
         coordinates: int = 3,
-        head_dim: int | None = None,
-        bias: bool = False,
-        scale: float | None = None,
-        layer: int = 0,
+        **projections: Unpack[Projections],
     ) -> None:
-        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        super().__init__(dim, heads, **projections)
         if k < 1:
             raise ValueError(f"k: expected at least 1 neighbour, got {k}")
         self.k, self.vector = k, vector
@@ -57,8 +62,8 @@ class KNNAttention(Attention):
         k = min(self.k, n)
         neighbours = search(positions, k, sets)
         absent = neighbours < 0  # (batch, n, k)
-        absent[..., 0] = False  # of a point of padding, whose answer is thrown away
-        # The point itself fills the places of absent neighbours: one of another set could bring a NaN along.
+        absent[..., 0] = False  # of padding, whose answer is thrown away
+        # The point itself stands in for absent neighbours: a point of another set could bring a NaN along.
         own = torch.where(absent, neighbours[..., :1], neighbours).clamp(min=0)
         index = own.flatten(1)[:, None]  # (batch, 1, n * k)
         keys = take(key, index).unflatten(1, (n, k))  # (batch, n, k, heads, head_dim)

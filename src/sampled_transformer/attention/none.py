@@ -11,7 +11,7 @@ from .base import Attention
 
 
 class NoAttention(Attention):
-    """Adds nothing and has no parameters: a block around it leaves every point alone."""
+    """Attn(X) = 0, without parameters: a block around it updates every point by itself (the paper's "MLP + FC")."""
 
     takes_packed = True
 

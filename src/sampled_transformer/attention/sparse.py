@@ -11,9 +11,12 @@ from .kernels import pair_attention
 
 
 class SparseAttention(Attention):
-    """Every point attends to itself and to the next one, the last to the first: the paper's rival of equal cost.
+    """Every point attends to itself and to the next one in the given order, the last one to the first.
 
-    The result depends on the order of the points; that is its fault as a layer for sets, and the point of comparing.
+        Head_k = W_V X_A softmax[(W_K X_A)^T W_Q x_k],    A = {k, k + 1 mod n}
+
+    This is the paper's rival of equal cost (section 5.2). Its result depends on the order of the points, which is its
+    flaw as a layer for sets and the reason to compare with it.
     """
 
     takes_packed = True

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from ..data.sources.gaussians import FIXED_SEED, Mixtures, sample_mixtures
-from ..inference.trained import cyclic_layers, pick_device
+from ..inference.trained import pick_device
 from ..models.mixture import Mixture, MixtureNetwork
+from ..randomness import cycle_seed, is_random
 from ..support.printable import printable
 from ..weights import Description, WeightsError, load_model
 from .likelihood import Covariance, log_likelihood, scikit_log_likelihood
@@ -57,27 +58,23 @@ def predict(network: nn.Module, batches: Sequence[Mixtures], samples: int = 1) -
 
 @torch.inference_mode()
 def best_of(network: nn.Module, points: Tensor, samples: int = 1) -> Mixture:
-    """The likeliest of the mixtures of points (sets, n, D) from passes with the seeds 0 to samples - 1."""
+    """The likeliest mixture of points (sets, n, D) among passes with the seeds 0 to samples - 1."""
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}")
-    layers: list[Any] = cyclic_layers(network)
-    before = [layer.seed for layer in layers]
-    try:
-        best: Mixture = network(points)
-        value = log_likelihood(points, best)
-        for seed in range(1, samples if layers else 1):
-            for layer in layers:
-                layer.seed = seed
-            other: Mixture = network(points)
-            likelihood = log_likelihood(points, other)
-            better = likelihood > value
-            value = torch.where(better, likelihood, value)
-            parts = zip(best, other, strict=True)
-            best = Mixture(*(torch.where(better.view(-1, *[1] * (a.dim() - 1)), b, a) for a, b in parts))
-        return best
-    finally:
-        for layer, seed in zip(layers, before, strict=True):
-            layer.seed = seed
+    best: Mixture | None = None
+    for seed in range(samples if is_random(network) else 1):
+        with cycle_seed(network, seed):
+            found: Mixture = network(points)
+        likelihood = log_likelihood(points, found)
+        if best is None:
+            best, value = found, likelihood
+            continue
+        better = likelihood > value
+        value = torch.where(better, likelihood, value)
+        parts = zip(best, found, strict=True)
+        best = Mixture(*(torch.where(better.view(-1, *[1] * (a.dim() - 1)), b, a) for a, b in parts))
+    assert best is not None
+    return best
 
 
 def mean_likelihood(batches: Sequence[Mixtures], found: Sequence[Mixture]) -> float:

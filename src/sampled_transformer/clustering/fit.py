@@ -18,8 +18,8 @@ from ..data.errors import DataError
 from ..data.files import READERS, check_size, read_shape
 from ..data.formats.meshes import Mesh
 from ..data.formats.npz import read_array
-from ..inference.trained import cyclic_layers
 from ..models.mixture import Mixture, MixtureNetwork
+from ..randomness import is_random
 from ..support.atomic import atomic_write
 from ..support.printable import printable
 from .evaluation import best_of, load_mixture_network
@@ -142,7 +142,7 @@ def likeliest(
                     best = value, frame, mixture, shown[number : number + 1]
     assert best is not None  # the first frame is never left out
     _, frame, mixture, shown = best
-    if samples > 1 and cyclic_layers(network):
+    if samples > 1 and is_random(network):
         mixture = Mixture(*(part.cpu().double() for part in best_of(network, shown, samples)))
     return frame, mixture
 

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from ..data import Pack
 from ..data.errors import DataError
+from ..randomness import is_random
 from ..support.printable import printable
 from ..training.loading import VOTES, Batches, View, check_normals, derive, load_split
 from ..weights import load_model
 from .calibration import calibration
 from .calibration import table as calibration_table
 from .metrics import accuracies, confused_pairs
-from .trained import check_classifier, cycle_probabilities, cyclic_layers, pick_device, view_of
+from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 
 ONE_PASS = "one pass"
 
@@ -146,7 +147,7 @@ def _passes(
             answers.append(cycle_probabilities(network, one.points, one.normals, cycles).cpu())
         return torch.cat(answers, 1)  # (cycles, shapes, classes)
 
-    cycles = ask(test, samples if cyclic_layers(network) else 1)
+    cycles = ask(test, samples if is_random(network) else 1)
     passes = {ONE_PASS: cycles[0]}
     if len(cycles) > 1:
         passes[f"averaged over {samples} cycles"] = cycles.mean(0)

@@ -16,11 +16,12 @@ from ..data.errors import DataError
 from ..models import create_model
 from ..models.mae import Encoder
 from ..models.tokens import group_points
+from ..randomness import cycle_seed, is_random
 from ..support.printable import printable
 from ..training.loading import Batches, View, derive, hold_out, load_split
 from ..weights import WeightsError, load_model
 from .metrics import accuracies
-from .trained import cyclic_layers, pick_device, view_of
+from .trained import pick_device, view_of
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
 HELD_OUT = 0.2  # of the training split, on which the penalty is chosen
@@ -90,24 +91,20 @@ def features_of(
     The network is asked in evaluation. `samples` cycles are averaged where attention walks any.
     """
     encoder: Any = network.encoder
-    layers: list[Any] = cyclic_layers(encoder)
-    training, before = network.training, [layer.seed for layer in layers]
+    training = network.training
     network.eval()
     parts = []
     try:
         for one in Batches(pack, view.transforms()[1], False, batch):
             groups = group_points(one.points.to(device), network.groups, network.group_size)  # type: ignore[arg-type]
             passes = []
-            for seed in range(samples if layers else 1):
-                for layer in layers:
-                    layer.seed = seed
-                tokens = encoder(groups).float()
+            for seed in range(samples if is_random(encoder) else 1):
+                with cycle_seed(encoder, seed):
+                    tokens = encoder(groups).float()
                 passes.append(torch.cat([tokens.amax(1), tokens.mean(1)], 1))
             parts.append(torch.stack(passes).mean(0).cpu())
     finally:
         network.train(training)
-        for layer, seed in zip(layers, before, strict=True):
-            layer.seed = seed
     features = torch.cat(parts)
     if not features.isfinite().all():
         raise ValueError("the features of the encoder are not finite: its training has diverged")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..data.transforms import PRESETS
+from ..randomness import cycle_seed, is_random
 from ..support.printable import printable
 from ..training.loading import View
 from ..weights import Description, WeightsError
@@ -51,29 +51,14 @@ def pick_device(name: str | None) -> torch.device:
     return device
 
 
-def cyclic_layers(network: nn.Module) -> list[nn.Module]:
-    """The layers whose result in evaluation depends on a seed."""
-    layers = [module for module in network.modules() if hasattr(module, "seed")]
-    layers = [layer for layer in layers if getattr(layer, "walkers", 1)]  # heads that only sum have no cycle
-    layers = [layer for layer in layers if getattr(layer, "shuffles", True)]  # encoders whose blocks take any order
-    return [layer for layer in layers if getattr(layer, "sampled", True) and getattr(layer, "reading", "") != "all"]
-
-
 @torch.inference_mode()
 def cycle_probabilities(network: nn.Module, points: Tensor, normals: Tensor | None, samples: int) -> Tensor:
-    """Probabilities (samples, batch, classes) of passes whose layers have the seeds 0 to samples - 1.
+    """Probabilities (samples, batch, classes), one pass per cycle seed from 0 to samples - 1.
 
-    A network without random layers gives the same each time, and is asked once.
+    A network that is not random gives the same answer each time and is asked once.
     """
-    layers: list[Any] = cyclic_layers(network)
-    before = [layer.seed for layer in layers]
     passes = []
-    try:
-        for seed in range(samples if layers else 1):
-            for layer in layers:
-                layer.seed = seed
+    for seed in range(samples if is_random(network) else 1):
+        with cycle_seed(network, seed):
             passes.append(network(points, normals).float().softmax(1))
-    finally:
-        for layer, seed in zip(layers, before, strict=True):
-            layer.seed = seed
-    return torch.stack(passes).expand(samples, -1, -1) if not layers else torch.stack(passes)
+    return torch.stack(passes).expand(samples, -1, -1)

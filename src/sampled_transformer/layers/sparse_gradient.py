@@ -7,28 +7,33 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-PROBED = 64  # rows looked at before all are; fewer rows than this many are not worth the search
+PROBED = 64  # rows looked at first; a search is not worth it for fewer rows than this
 WORTHWHILE = 0.85  # of the rows: with more of them the search costs as much as it saves
 
 
 class Linear(nn.Linear):
     """torch's linear layer; on a CPU its backward pass costs only as much as there are points with a gradient.
 
-    Behind a max-pool over n points a feature's gradient reaches one point of each set, so that with 1,024 points and
-    256 features most points get none at all, and neither their share of the weights' gradient nor their own has to be
-    computed. The result is that of `torch.nn.Linear` but for the order in which it is summed.
+    Behind a max-pool over n points, the gradient of a feature reaches one point per set. With 1,024 points and 256
+    features most points get none at all: neither their share of the weights' gradient nor their own needs computing.
+    The result is that of `torch.nn.Linear`, summed in another order.
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if _plain(input):
-            return super().forward(input)
-        return _SparseRows.apply(input, self.weight, self.bias)
+        return linear(input, self.weight, self.bias)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """As torch.nn.functional.linear, with the backward pass of `Linear`."""
+    if _plain(input):
+        return nn.functional.linear(input, weight, bias)
+    return _SparseRows.apply(input, weight, bias)
 
 
 def _plain(input: Tensor) -> bool:
-    """Whether torch's own backward is the better one, or the only one that goes."""
+    """Whether torch's own backward pass is the better one, or the only one that works."""
     return (
-        torch.compiler.is_compiling()  # first: a size that is looked at becomes fixed
+        torch.compiler.is_compiling()  # first: looking at a size would fix it in the graph
         or not torch.is_grad_enabled()
         or input.device.type != "cpu"  # elsewhere one would have to wait for the number of rows
         or input.dim() < 2
@@ -36,16 +41,6 @@ def _plain(input: Tensor) -> bool:
         or torch.is_autocast_enabled("cpu")
         or torch._C._are_functorch_transforms_active()  # the number of rows depends on values
     )
-
-
-def belongs_to_nobody(x: Tensor) -> bool:
-    """Whether `x` came straight out of a `Linear` in training: no one else holds it, and its memory may be written to.
-
-    A hook, a mask, dropout, or another layer in between makes it something else.
-    """
-    if torch.compiler.is_compiling():  # sees for itself what it may write to
-        return False
-    return isinstance(x.grad_fn, _SparseRows._backward_cls) and not x._is_view()
 
 
 class _SparseRows(torch.autograd.Function):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
 
-from ..support.registry import look_up
+from ..support.registry import check_options, look_up
 from .basic import BasicClassifier
 from .hierarchical import HierarchicalClassifier
 from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier
@@ -54,15 +53,5 @@ def create_model(name: str, **options: Any) -> nn.Module:
         options: the arguments of its class.
     """
     network = look_up("model", name, REGISTRY)
-    _check_options(name, options, inspect.signature(network).parameters)
+    check_options(f"the network {name!r}", options, inspect.signature(network).parameters)
     return network(**options)
-
-
-def _check_options(model: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse options that a network does not have, and guess which were meant."""
-    known = list(known)
-    for option in given:
-        if option not in known:
-            close = difflib.get_close_matches(option, known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"{model}: expected options among {', '.join(known)}, got {option!r}{hint}")

@@ -97,12 +97,10 @@ class GroupEmbedding(nn.Module):
         super().__init__()
         if width < 1:
             raise ValueError(f"embedding: expected at least 1, got {width}")
-        self.first = nn.Sequential(
-            nn.Linear(3, width), nn.BatchNorm1d(width), nn.ReLU(inplace=True), Linear(width, 2 * width)
-        )
+        self.first = nn.Sequential(nn.Linear(3, width), nn.BatchNorm1d(width), nn.ReLU(), Linear(width, 2 * width))
         self.largest = Linear(2 * width, 4 * width, bias=False)
         self.point = Linear(2 * width, 4 * width)
-        self.last = nn.Sequential(nn.BatchNorm1d(4 * width), nn.ReLU(inplace=True), Linear(4 * width, dim))
+        self.last = nn.Sequential(nn.BatchNorm1d(4 * width), nn.ReLU(), Linear(4 * width, dim))
 
     def forward(self, points: Tensor) -> Tensor:
         """(..., size, 3) -> (..., dim)."""

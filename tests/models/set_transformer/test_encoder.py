@@ -64,6 +64,8 @@ def test_an_empty_set_gives_what_padding_alone_gives() -> None:
 def test_unknown_attention_and_bad_sizes_are_named() -> None:
     with pytest.raises(ValueError, match=r"^attention: expected one of induced, dense, sampled, sparse, got 'knn'"):
         SetEncoder(2, DIM, HEADS, 1, 1, "knn")
+    with pytest.raises(ValueError, match=r"got 'induceing'; did you mean 'inducing'"):
+        SetEncoder(2, DIM, HEADS, 1, 1, induceing=4)
     with pytest.raises(ValueError, match=r"^inputs, depth: expected at least 1, got 0 and 1"):
         SetEncoder(0, DIM, HEADS, 1, 1)
     with pytest.raises(ValueError, match=r"^seeds: expected at least 1, got 0"):

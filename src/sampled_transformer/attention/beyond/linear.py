@@ -1,4 +1,4 @@
-"""Linear attention, the rival that every user of an O(n) layer knows; not part of the paper."""
+"""Linear attention, the best-known O(n) rival; not part of the paper."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ..kernels import linear_sums, positive_features
 
 
 class LinearAttention(Attention):
-    """Every point reads all points of its set through sums: the softmax is replaced by products of positive features.
+    """Every point reads all points of its set through sums: products of positive features replace the softmax.
 
-    out_i = phi(q_i) sum_j phi(k_j) v_j^T / phi(q_i) sum_j phi(k_j), phi(x) = elu(x) + 1, after Katharopoulos et al.,
-    "Transformers are RNNs" (ICML 2020). It has no factor before the scores: `scale` changes nothing.
+        out_i = phi(q_i)^T [sum_j phi(k_j) v_j^T] / phi(q_i)^T [sum_j phi(k_j)],    phi(x) = elu(x) + 1
+
+    From "Transformers are RNNs" (Katharopoulos et al., ICML 2020), https://arxiv.org/abs/2006.16236. There is no factor
+    before the scores: `scale` changes nothing.
     """
 
     def attend(

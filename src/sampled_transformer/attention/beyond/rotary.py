@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
 from ...cycles import Cycle
 from ...sets import Sets
-from ..base import Attention
+from ..base import Attention, Projections
 from ..compiled import Compiled
 from ..kernels import without_autocast
 
 
 class RotaryAttention(Attention):
-    """Every point reads all points of its set with weights that depend on what both are and on where they lie apart.
+    """Every point reads all points of its set, with weights that depend on both features and on their offset in space.
 
-    out_i = sum_j phi(q_i) . R(x_j - x_i) phi(k_j) v_j / sum_j phi(q_i) . phi(k_j), phi(x) = elu(x) + 1, where R turns
-    the features in pairs, pair f by the angle w_f . (x_j - x_i). Since R(x_j - x_i) = R(x_i)^T R(x_j), the points are
-    turned one by one and summed up once: O(n). That is linear attention with the rotary embedding of Su et al.,
-    "RoFormer" (2021), for positions in space. Moving a set as a whole changes nothing; weights may be negative. The
-    frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes nothing.
+        out_i = sum_j phi(q_i).R(x_j - x_i) phi(k_j) v_j / sum_j phi(q_i).phi(k_j),    phi(x) = elu(x) + 1
+
+    R turns the features in pairs, pair f by the angle w_f.(x_j - x_i). Since R(x_j - x_i) = R(x_i)^T R(x_j), every
+    point is turned by itself and summed once: O(n). This is linear attention with the rotary embedding of "RoFormer",
+    https://arxiv.org/abs/2104.09864, for positions in space. Moving a set as a whole changes nothing; weights may be
+    negative. The frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes nothing.
 
     Args:
-        low, high: length of the smallest and the largest w_f of a head, in radians for one unit of the positions. The
+        low, high: length of the smallest and the largest w_f of a head, in radians per unit of the positions. The
             defaults suit clouds in the unit sphere.
         coordinates: number of coordinates of a position.
+        projections: head_dim, bias, scale and layer of `Attention`.
     """
 
     needs_positions = True
@@ -40,12 +42,9 @@ class RotaryAttention(Attention):
         low: float = 0.5,
         high: float = 16.0,
         coordinates: int = 3,
-        head_dim: int | None = None,
-        bias: bool = False,
-        scale: float | None = None,
-        layer: int = 0,
+        **projections: Unpack[Projections],
     ) -> None:
-        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        super().__init__(dim, heads, **projections)
         if self.head_dim % 2:
             raise ValueError(f"head_dim: expected an even number, as features turn in pairs, got {self.head_dim}")
         if not 0 < low <= high < math.inf:
@@ -96,8 +95,8 @@ def rotary_sums(
 class _TurnedKey(torch.autograd.Function):
     """R(x_j) phi(k_j) and the sum of phi(k_j) over the points.
 
-    Of its own, as is that of the query, for speed: the features are cheaper to compute again than to store, and one
-    pass over memory does what autograd does in ten.
+    Both have backward passes of their own for speed: the features are cheaper to recompute than to store, and one pass
+    over memory does what autograd does in ten.
     """
 
     generate_vmap_rule = True

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
+from torch import Tensor
 
-from ..sampled import SampledAttention
+from ...cycles import Cycle
+from ...sets import Sets
+from ..base import Projections
+from ..cyclic import CyclicAttention, window_attention
+from ..kernels import summary_attention
 
 
-class SummedAttention(SampledAttention):
-    """All heads read sums over the whole set, but for `local` ones, which read a window of near points.
+class SummedAttention(CyclicAttention):
+    """All heads read sums over the whole set, except `local` ones, which read a window of near points.
 
-    A summing head has one sum of the values for each of its features, which a softmax of the keys over the points
-    weights; every point mixes these sums by a softmax of its query (`summary_attention`). A local head is
-    `SampledAttention` inside windows along a Hilbert curve through the positions, which is turned at random at every
-    pass of training. With `local=0` nothing is left to chance, and positions are not needed.
+        S_f = sum_j softmax_j(k_jf) v_j,    out_i = sum_f softmax_f(q_if) S_f
+
+    A summing head has one sum S_f of the values per feature f of its keys, and every point mixes these sums by a
+    softmax of its query: "Efficient Attention", https://arxiv.org/abs/1812.01243. A local head attends densely inside
+    windows along a Hilbert curve through the positions, which is turned at random at every training pass. With
+    `local=0` nothing is random, and positions are not needed.
 
     Args:
         local: how many heads, the last ones, look at windows.
-        window: points of a window.
-        samples, seed, generator: of the turns of the curve, as those of the cycles of `SampledAttention`.
+        window: points per window.
+        samples, seed, generator: of the turns of the curve, see `CyclicAttention`.
+        projections: head_dim, bias, scale and layer of `Attention`.
     """
 
     def __init__(
@@ -31,27 +41,32 @@ class SummedAttention(SampledAttention):
         samples: int = 1,
         seed: int = 0,
         generator: torch.Generator | None = None,
-        head_dim: int | None = None,
-        bias: bool = False,
-        scale: float | None = None,
-        layer: int = 0,
+        **projections: Unpack[Projections],
     ) -> None:
         if not 0 <= local <= heads:
             raise ValueError(f"local: expected 0 to {heads} heads, got {local}")
         if window < 2:
             raise ValueError(f"window: expected at least 2 points, got {window}")
         super().__init__(
-            dim,
-            heads,
-            subset=window,
-            inner="dense",
-            order="hilbert",
-            summed=heads - local,
-            samples=samples,
-            seed=seed,
-            generator=generator,
-            head_dim=head_dim,
-            bias=bias,
-            scale=scale,
-            layer=layer,
+            dim, heads, order="hilbert", samples=samples, seed=seed, generator=generator, walkers=local, **projections
         )
+        self.local, self.window = local, window
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        (query, near_query), (key, near_key), (value, near_value) = (
+            x.split([self.heads - self.local, self.local], 2) for x in (query, key, value)
+        )
+        parts = []
+        if self.local < self.heads:
+            parts.append(summary_attention(query, key, value, sets.mask))
+        if self.local:
+            parts.append(super().attend(near_query, near_key, near_value, positions, sets, cycle))
+        return torch.cat(parts, 2)
+
+    def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
+        return window_attention(query, key, value, cycle, self.window, self.scale)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, local={self.local}, window={self.window}"

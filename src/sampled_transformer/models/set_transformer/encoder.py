@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from typing import Any
 
 import torch
@@ -9,7 +10,10 @@ from torch import Tensor, nn
 
 from ...attention.kernels import take
 from ...cycles import Cycle
+from ...support.registry import check_options
 from .blocks import ISAB, PMA, SAB, SELF_ATTENTION
+
+ISAB_OPTIONS = [part.name for part in signature(ISAB).parameters.values() if part.kind is Parameter.KEYWORD_ONLY]
 
 
 class SetEncoder(nn.Module):
@@ -48,6 +52,8 @@ class SetEncoder(nn.Module):
         if attention != "induced" and attention not in SELF_ATTENTION:
             names = ", ".join(("induced", *SELF_ATTENTION))
             raise ValueError(f"attention: expected one of {names}, got {attention!r}")
+        if attention == "induced":
+            check_options("induced attention", options, ISAB_OPTIONS)
         self.inputs, self.seed, self.generator = inputs, seed, generator
         widths = [inputs] + [dim] * (depth - 1)
         self.blocks = nn.ModuleList(

@@ -1,4 +1,4 @@
-"""Cycles along a space-filling curve: successors that are near in space instead of anywhere. Not part of the paper."""
+"""Cycles along a space-filling curve, whose successors are near in space; not part of the paper."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def random_turn(dimension: int, generator: torch.Generator | None, device: torch
 
 
 def seeded_turn(dimension: int, seed: tuple[int, ...], device: torch.device) -> Tensor:
-    """The one that belongs to a seed; no random state is read."""
+    """The rotation or reflection that belongs to a seed; no random state is read."""
     index = torch.arange(dimension * dimension, device=device)
     uniform = (seeded_keys(seed, 1, index)[0].double() + 0.5) / 2**32
     return _orthogonal(torch.special.ndtri(uniform).float().view(dimension, dimension))
@@ -34,10 +34,10 @@ def _orthogonal(numbers: Tensor) -> Tensor:
 
 
 def curve_cycle(positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbert"], sets: Sets) -> Cycle:
-    """The cycle through the points in their order along the curve, in the directions that `turn` gives it.
+    """The cycle through the points in their order along the curve, after `turn` has rotated them.
 
-    Only positions decide, so that the order in which the points are given does not matter; but for points in one cell
-    of the curve's finest grid, which follow each other as they are given.
+    Positions alone decide, so the order in which the points are given does not matter. Only points in one cell of the
+    curve's finest grid follow each other as they are given.
     """
     turned = positions.double() @ turn
     bits = min(20, 62 // positions.shape[-1])
@@ -48,7 +48,7 @@ def curve_cycle(positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbe
 
 
 def join_heads(one: Cycle, two: Cycle, batch: int) -> Cycle:
-    """Heads that walk `one` before heads that walk `two`; those of a plain batch are spread over its sets."""
+    """A cycle whose first heads walk `one` and whose last heads walk `two`."""
 
     def spread(x: Tensor, cycle: Cycle) -> Tensor:
         return x if cycle.order.dim() == 3 or cycle.ptr is not None else x.expand(batch, *x.shape)

@@ -1,0 +1,78 @@
+"""Estimators of dense attention from a few random keys; not part of the paper."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from ...cycles import Cycle
+from ...sets import Sets
+from ..base import Projections, check_choice
+from ..cyclic import CyclicAttention
+from ..kernels import few_keys, few_keys_and_rest, following, take
+
+
+class EstimatedAttention(CyclicAttention):
+    """Every point reads itself and the next R points of its cycle in one softmax.
+
+        out_k = (e_kk v_k + sum_j w e_kj v_j) / (e_kk + sum_j w e_kj),    e_kj = exp(scale * q_k.k_j)
+
+    The sum goes over the R points that follow k in the cycle: a random sample of the others without repetition. With
+    R = n - 1 the result is dense attention. With R = 1 and w = 1 it is the paper's sampled attention.
+
+    Args:
+        rounds: R.
+        estimator: "plain" has w = 1, as the paper; "consistent" has w = (n - 1) / R, each of the R points stands for
+            that many, so that the result tends to dense attention as R grows.
+        rest: the points that are not read are "ignored", or enter through the sums of "linear" attention.
+        cycles, order, samples, seed, generator: which cycles are drawn, see `CyclicAttention`.
+        projections: head_dim, bias, scale and layer of `Attention`.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        rounds: int = 1,
+        estimator: str = "plain",
+        rest: str = "ignored",
+        cycles: str = "shared",
+        order: str = "random",
+        samples: int = 1,
+        seed: int = 0,
+        generator: torch.Generator | None = None,
+        **projections: Unpack[Projections],
+    ) -> None:
+        super().__init__(
+            dim, heads, cycles=cycles, order=order, samples=samples, seed=seed, generator=generator, **projections
+        )
+        check_choice("estimator", estimator, ("plain", "consistent"))
+        check_choice("rest", rest, ("ignored", "linear"))
+        if rounds < 1:
+            raise ValueError(f"rounds: expected at least 1, got {rounds}")
+        if rest == "linear" and estimator == "consistent":
+            raise ValueError("estimator: expected 'plain' with rest='linear', which reads all points, got 'consistent'")
+        self.rounds, self.estimator, self.rest = rounds, estimator, rest
+        self.takes_packed = rest == "ignored"
+
+    def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
+        index = following(cycle.with_batch(cycle.successor), self.rounds)
+        shape = (*query.shape[:2], self.rounds, *query.shape[2:])
+        keys, values = (take(x, index.flatten(2)).view(shape) for x in (key, value))
+        few = query, key, value, keys, values, self.weights(cycle), self.scale
+        return few_keys(*few) if self.rest == "ignored" else few_keys_and_rest(*few, sets.mask)
+
+    def weights(self, cycle: Cycle) -> Tensor:
+        """w per following point, (batch or 1, n or 1, rounds); zero beyond the set."""
+        others = cycle.sizes()[..., None] - 1
+        turn = torch.arange(1, self.rounds + 1, device=others.device)
+        counts = (turn <= others).to(torch.float32)
+        if self.estimator == "consistent":
+            counts = counts * others / others.clamp(min=1, max=self.rounds)
+        return counts
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, rounds={self.rounds}, estimator={self.estimator}, rest={self.rest}"

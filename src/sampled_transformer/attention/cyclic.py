@@ -1,0 +1,133 @@
+"""What mechanisms that walk cycles share: which cycles a call walks, and the mean over them."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from ..cycles import Cycle
+from ..sets import Sets
+from .base import Attention, Projections, check_choice
+from .curve_cycles import curve_cycle, join_heads, random_turn, seeded_turn
+from .kernels import group_attention, restore
+
+
+class CyclicAttention(Attention):
+    """Attention along Hamiltonian cycles; a mechanism fills in `along`, which attends along one of them.
+
+    In training each call draws a fresh cycle: one for a plain batch, one per padded or packed set. In evaluation the
+    cycle is a function of the size of the set, the seed and the layer: the same input gives the same output in any
+    process.
+
+    Args:
+        cycles: "shared" by all heads, or one "per-head".
+        order: the cycle is "random" (Eq. 3); follows a "morton" or "hilbert" curve through the positions, which is
+            turned at random; or is "mixed": the first half of the heads follow a Hilbert curve, the others a random
+            cycle.
+        samples: number of cycles to average in evaluation.
+        seed: chooses the cycles of evaluation.
+        generator: source of the cycles of training (default: torch's global one). Activation checkpointing restores
+            only the global one and would draw another cycle when it computes again: pass `cycle` to the call there.
+        walkers: how many heads, the last ones, walk the cycle (default: all).
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int = 8,
+        *,
+        cycles: str = "shared",
+        order: str = "random",
+        samples: int = 1,
+        seed: int = 0,
+        generator: torch.Generator | None = None,
+        walkers: int | None = None,
+        **projections: Unpack[Projections],
+    ) -> None:
+        super().__init__(dim, heads, **projections)
+        check_choice("cycles", cycles, ("shared", "per-head"))
+        check_choice("order", order, ("random", "morton", "hilbert", "mixed"))
+        self.walkers = heads if walkers is None else walkers
+        if order == "mixed" and self.walkers < 2:
+            raise ValueError(f"order: expected at least 2 heads for 'mixed', got {self.walkers}")
+        if samples < 1:
+            raise ValueError(f"samples: expected at least 1 cycle, got {samples}")
+        self.cycles, self.order, self.samples, self.seed, self.generator = cycles, order, samples, seed, generator
+        self.needs_positions = order != "random" and self.walkers > 0
+
+    @property
+    def is_random(self) -> bool:
+        return self.walkers > 0
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+    ) -> Tensor:
+        """The mean over the cycles of this call."""
+        drawn = self.draw(query, sets, cycle, positions)
+        first, *others = [self.along(query, key, value, sets, one) for one in drawn]
+        return first if not others else torch.stack([first, *others]).mean(0)
+
+    def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
+        """The mechanism itself along one cycle, on (batch, n, heads, head_dim)."""
+        raise NotImplementedError
+
+    def draw(self, x: Tensor, sets: Sets, cycle: Cycle | None, positions: Tensor | None = None) -> list[Cycle]:
+        """The cycles of this call: the given one, a fresh one in training, `samples` fixed ones in evaluation."""
+        if cycle is not None:
+            return [cycle]
+        if self.training:
+            return [self.draw_one(x, positions, sets, None)]
+        return [self.draw_one(x, positions, sets, (self.seed, self.layer, sample)) for sample in range(self.samples)]
+
+    def draw_one(self, x: Tensor, positions: Tensor | None, sets: Sets, seed: tuple[int, ...] | None) -> Cycle:
+        """The cycle that belongs to the seed, or a fresh one."""
+        if positions is not None and self.order != "random":
+            return self.follow_curve(x, positions, sets, seed)
+        return self.random_cycle(x, sets, seed, self.walkers if self.cycles == "per-head" else 1)
+
+    def random_cycle(self, x: Tensor, sets: Sets, seed: tuple[int, ...] | None, heads: int) -> Cycle:
+        n, device = x.shape[1], x.device
+        if seed is None:
+            return Cycle.sample(n, heads, self.generator, device, mask=sets.mask, ptr=sets.ptr)
+        return Cycle.from_seed(seed, n, heads, device, mask=sets.mask, ptr=sets.ptr)
+
+    @torch.compiler.disable  # a search, not arithmetic: a graph of it takes minutes to build
+    def follow_curve(self, x: Tensor, positions: Tensor, sets: Sets, seed: tuple[int, ...] | None) -> Cycle:
+        width, device = positions.shape[-1], positions.device
+        turn = random_turn(width, self.generator, device) if seed is None else seeded_turn(width, seed, device)
+        curve = curve_cycle(positions, turn, "morton" if self.order == "morton" else "hilbert", sets)
+        if self.order != "mixed":
+            return curve
+        near, far = self.walkers // 2, self.walkers - self.walkers // 2
+        cycle = self.random_cycle(x, sets, seed, far if self.cycles == "per-head" else 1)
+        return join_heads(curve.repeat(near), cycle.repeat(far // cycle.heads), x.shape[0])
+
+    def heads_of_a_cycle(self) -> tuple[int, ...]:
+        """How many heads a cycle given by the caller may have."""
+        return (1,) if self.walkers < 2 else (1, self.walkers)
+
+    def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
+        if cycle is None:
+            return None
+        n, heads = x.shape[-2], self.heads_of_a_cycle()
+        batch = (x.shape[0],) if cycle.order.dim() == 3 else ()
+        if cycle.heads not in heads or cycle.order.shape != (*batch, cycle.heads, n):
+            expected = f"({' or '.join(map(str, heads))}, {n}), with or without the batch in front"
+            raise ValueError(f"cycle: expected the shape {expected}, got {tuple(cycle.order.shape)}")
+        if not cycle.is_for(sets.mask, sets.ptr):
+            raise ValueError("cycle: expected one drawn with the mask or ptr of this call, got one of other sets")
+        return cycle
+
+    def extra_repr(self) -> str:
+        walk = f"cycles={self.cycles}, order={self.order}, samples={self.samples}, seed={self.seed}"
+        return f"{super().extra_repr()}, {walk}"
+
+
+def window_attention(query: Tensor, key: Tensor, value: Tensor, cycle: Cycle, subset: int, scale: float) -> Tensor:
+    """Fig. 1b: every point attends to all points of its own subset of the cycle, the link to the next included."""
+    size = min(subset, cycle.longest + 1)  # a larger one holds nothing but padding
+    own = cycle.with_batch(cycle.members(size))
+    rows = group_attention(query, key, value, own, cycle.with_batch(cycle.subsets(size)), scale)
+    return restore(rows, own.flatten(2), query.shape[1])

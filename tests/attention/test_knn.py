@@ -1,0 +1,32 @@
+"""kNN attention."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sampled_transformer import DenseAttention, KNNAttention
+
+
+def test_every_point_reads_its_nearest_points() -> None:
+    torch.manual_seed(0)
+    layer = KNNAttention(8, 2, k=3).double()
+    x, positions = torch.randn(1, 12, 8, dtype=torch.float64, requires_grad=True), torch.rand(1, 12, 3).double()
+    (grad,) = torch.autograd.grad(layer(x, positions)[0, 4].sum(), x)
+    nearest = torch.cdist(positions[0], positions[0])[4].topk(3, largest=False).indices
+    assert (grad[0].abs().amax(1) > 0).nonzero().flatten().tolist() == sorted(nearest.tolist())
+
+
+def test_as_many_neighbours_as_points_are_dense_attention() -> None:
+    torch.manual_seed(0)
+    layer, dense = KNNAttention(8, 2, k=50).double(), DenseAttention(8, 2).double()
+    dense.load_state_dict(layer.state_dict())
+    x, positions = torch.randn(2, 9, 8, dtype=torch.float64), torch.rand(2, 9, 3).double()
+    torch.testing.assert_close(layer(x, positions), dense(x), rtol=0, atol=1e-12)
+
+
+def test_the_vector_form_wants_the_coordinates_it_was_built_for() -> None:
+    layer = KNNAttention(8, 2, vector=True, coordinates=2)
+    assert layer(torch.randn(1, 5, 8), torch.rand(1, 5, 2)).shape == (1, 5, 8)
+    with pytest.raises(ValueError, match="positions: expected 2 coordinates, got 3"):
+        layer(torch.randn(1, 5, 8), torch.rand(1, 5, 3))
