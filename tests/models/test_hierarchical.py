@@ -91,7 +91,8 @@ def test_few_points_and_evaluation_that_repeats() -> None:
     [
         ({"stages": 6}, "stages: expected 1 to 5"),
         ({"stages": 0}, "stages: expected 1 to 5"),
-        ({"strides": (0, 4, 4, 4, 4)}, "strides: expected positive numbers"),
+        ({"strides": (0, 4, 4, 4, 4)}, "strides: expected at least 1 per stage, got"),
+        ({"blocks": (2, -1, 4, 6, 3)}, "blocks: expected at least 0 per stage, got"),
         ({"classes": 0}, "classes: expected at least 1"),
     ],
 )

@@ -26,7 +26,7 @@ def test_normals_match_the_points_or_are_missing() -> None:
 
 
 def total(points: Tensor, mask: Tensor | None) -> Tensor:
-    """The sum over each set, and the largest number of points in its batch."""
+    """The sum of the real points of each set."""
     if mask is not None:
         points = points.masked_fill(~mask[..., None], 0)
     return points.sum(1)

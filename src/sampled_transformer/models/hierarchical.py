@@ -70,8 +70,9 @@ class HierarchicalClassifier(nn.Module):
         for name, values in sizes.items():
             if not 1 <= stages <= len(values):
                 raise ValueError(f"stages: expected 1 to {len(values)}, the number of {name}, got {stages}")
-            if min(values[:stages]) < (0 if name == "blocks" else 1):
-                raise ValueError(f"{name}: expected positive numbers, got {tuple(values)}")
+            least = 0 if name == "blocks" else 1
+            if min(values[:stages]) < least:
+                raise ValueError(f"{name}: expected at least {least} per stage, got {tuple(values)}")
         self.normals = normals
         self.stages = nn.ModuleList()
         for stage, (inputs, width) in enumerate(pairwise([6 if normals else 3, *widths[:stages]])):

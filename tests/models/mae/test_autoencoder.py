@@ -74,7 +74,7 @@ def test_every_mechanism_learns_and_repeats_itself(attention: str) -> None:
     network(clouds()).mean().backward()
     for name, parameter in network.named_parameters():
         if attention == "none" and "attention_norm" in name:
-            continue  # there is nobody behind it
+            continue  # no attention reads it
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
     network.eval()
