@@ -17,8 +17,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from sampled_transformer.geometry.gather import gather_rows
 from sampled_transformer.models.mae import MaskedAutoencoder
-from sampled_transformer.models.tokens import draw_mask, group_points, take
+from sampled_transformer.models.mae.mask import draw_mask
+from sampled_transformer.models.tokens import group_points
 from sampled_transformer.support.machine import machine
 from sampled_transformer_lab.bench.measure import load
 
@@ -57,7 +59,7 @@ def step_with_all_groups_embedded(network: MaskedAutoencoder, points: Tensor) ->
     groups = group_points(points, network.groups, network.group_size)
     visible, masked = draw_mask(len(points), network.groups, network.mask_ratio)
     encoder, seen = network.encoder, groups.take(visible)
-    tokens = take(encoder.embedding(groups.points), visible)
+    tokens = gather_rows(encoder.embedding(groups.points), visible)
     encoder_forward = encoder.forward
     encoder.forward = lambda some: encoder.stack(tokens, encoder.position(some.centres), some.centres)  # type: ignore
     try:

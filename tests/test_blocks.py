@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from sampled_transformer import Cycle, PositionEmbedding, TransformerBlock, list_attention
-from sampled_transformer.layers.pooling import pool_max
+from sampled_transformer import Cycle, TransformerBlock, list_attention
 
 
 def test_is_equations_1_and_5_by_default() -> None:
@@ -56,29 +55,6 @@ def test_norm_stands_before_both_branches() -> None:
     torch.testing.assert_close(block(x), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_drop_path_drops_whole_sets_and_keeps_the_mean(packed: bool) -> None:
-    block = TransformerBlock(4, 1, "none", drop_path=0.5).train()
-    torch.manual_seed(0)
-    x = torch.ones(4000, 3, 4)
-    ptr = torch.arange(0, 12001, 3) if packed else None
-    y = block.drop_path(x.flatten(0, 1) if packed else x, ptr).view_as(x)
-    assert set(y.unique().tolist()) == {0.0, 2.0}
-    assert (y == y[:, :1, :1]).all()
-    assert abs(float(y.mean()) - 1) < 5 * (1 / 4000) ** 0.5
-    assert torch.equal(block.eval().drop_path(x), x)
-
-
-def test_position_embedding_is_one_matrix_by_default() -> None:
-    embedding = PositionEmbedding(8)
-    positions = torch.rand(2, 5, 3)
-    (weight,) = embedding.parameters()
-    torch.testing.assert_close(embedding(positions), positions @ weight.T)
-    deep = PositionEmbedding(8, 2, hidden=[6, 7], bias=True)
-    assert [p.shape[0] for p in deep.parameters() if p.dim() == 2] == [6, 7, 8]
-    assert deep(torch.rand(4, 2)).shape == (4, 8)
-
-
 def test_bad_options_name_the_argument() -> None:
     with pytest.raises(ValueError, match="activation: expected one of relu, gelu"):
         TransformerBlock(8, 2, activation="tanh")
@@ -86,19 +62,6 @@ def test_bad_options_name_the_argument() -> None:
         TransformerBlock(8, 2, drop_path=1.0)
     with pytest.raises(ValueError, match="attention: expected one of"):
         TransformerBlock(8, 2, "dens")
-
-
-def test_pool_max_is_the_maximum_of_each_set() -> None:
-    x = torch.randn(7, 4)
-    ptr = torch.tensor([0, 3, 3, 7])
-    expected = torch.stack([x[:3].amax(0), torch.zeros(4), x[3:].amax(0)])
-    assert torch.equal(pool_max(x, ptr=ptr), expected)
-    mask = torch.tensor([[True] * 3 + [False], [False] * 4, [True] * 4])
-    padded = torch.full((3, 4, 4), torch.inf)
-    padded[mask] = x
-    assert torch.equal(pool_max(padded, mask), expected)
-    assert torch.equal(pool_max(x[None]), x.amax(0)[None])
-    assert torch.equal(pool_max(x[None, :0]), torch.zeros(1, 4))
 
 
 @pytest.mark.parametrize("attention", list_attention())

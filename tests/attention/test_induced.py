@@ -1,28 +1,10 @@
 from __future__ import annotations
 
+import pytest
 import torch
-from scipy.stats import chi2
 
 from sampled_transformer import InducedAttention
-
-
-def test_sampled_keys_are_two_different_real_points_equally_likely() -> None:
-    torch.manual_seed(0)
-    layer = InducedAttention(8, 2, inducing=500, sampled=True).train()
-    mask = torch.tensor([[True, False, True, True, True], [False, True, False, False, False]])
-    x = torch.randn(2, 5, 8)
-    counts = torch.zeros(5, 5)
-    for _ in range(12):
-        one, two = layer.draw(x, mask)[0, 0].chunk(2)
-        counts.index_put_((one, two), torch.tensor(1.0), accumulate=True)
-        assert (layer.draw(x, mask)[1] == 1).all()  # the only real point, twice
-    assert (counts.diagonal() == 0).all()
-    assert (counts[1] == 0).all()
-    assert (counts[:, 1] == 0).all()
-    pairs = counts[counts > 0]
-    assert len(pairs) == 12
-    statistic = float(((pairs - 500) ** 2 / 500).sum())
-    assert statistic < chi2.ppf(0.999, 11)
+from sampled_transformer.attention.pairs import pairs_from_seed
 
 
 def test_a_plain_batch_shares_its_keys_and_padded_sets_do_not() -> None:
@@ -32,3 +14,60 @@ def test_a_plain_batch_shares_its_keys_and_padded_sets_do_not() -> None:
     drawn = layer.draw(x, torch.ones(3, 50).bool())
     assert drawn.shape == (3, 1, 32)
     assert not torch.equal(drawn[0], drawn[1])
+
+
+def written(layer: InducedAttention, x: torch.Tensor, keys: list[list[int]]) -> torch.Tensor:
+    """The docstring's formula for one set (n, dim), where inducing point m reads the points keys[m]."""
+    dim, heads = layer.dim, layer.heads
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        parts = [tensor.view(-1, heads, dim // heads) for tensor in (query, key, value)]
+        rows = [torch.softmax(layer.scale * parts[1][:, h] @ parts[0][0, h], 0) @ parts[2][:, h] for h in range(heads)]
+        return torch.cat(rows)
+
+    summaries = []
+    for inducing, some in zip(layer.inducing, keys, strict=True):
+        read = attend(layer.summary_query(inducing), layer.summary_key(x[some]), layer.summary_value(x[some]))
+        summary = inducing + layer.summary_output(read)
+        feed_forward = layer.summary_feed_forward
+        summaries.append(summary + feed_forward.contract(torch.relu(feed_forward.expand(summary))))
+    summary = torch.stack(summaries)
+    return torch.stack(
+        [layer.output(attend(layer.query(point), layer.key(summary), layer.value(summary))) for point in x]
+    )
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_is_the_formula_of_its_docstring(sampled: bool) -> None:
+    torch.manual_seed(0)
+    layer = InducedAttention(8, 2, inducing=3, sampled=sampled, seed=4, layer=2).double().eval()
+    x = torch.randn(1, 7, 8, dtype=torch.float64)
+    keys = [list(range(7))] * 3
+    if sampled:
+        one, two = pairs_from_seed((4, 2), 3, 7)[0, 0].chunk(2)
+        keys = [[int(a), int(b)] for a, b in zip(one, two, strict=True)]
+    torch.testing.assert_close(layer(x)[0], written(layer, x[0], keys))
+
+
+def test_padding_is_never_read() -> None:
+    layer = InducedAttention(8, 2, sampled=True).train()
+    mask = torch.tensor([[True, False, True, True, True], [False, True, False, False, False]])
+    drawn = layer.draw(torch.randn(2, 5, 8), mask)
+    assert mask[0, drawn[0]].all()
+    assert (drawn[1] == 1).all()  # the only real point, twice
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_says_whether_it_is_random(sampled: bool) -> None:
+    torch.manual_seed(0)
+    layer, x = InducedAttention(8, 2, sampled=sampled).eval(), torch.randn(2, 50, 8)
+    assert layer.is_random is sampled
+    before = layer(x)
+    assert torch.equal(layer(x), before)
+    layer.seed = 1
+    assert torch.equal(layer(x), before) == (not sampled)
+
+
+def test_no_inducing_points_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^inducing: expected at least 1, got 0"):
+        InducedAttention(8, 2, inducing=0)

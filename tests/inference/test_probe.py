@@ -121,5 +121,5 @@ def test_networks_without_an_encoder_are_refused(tmp_path, weights) -> None:
         probe(tmp_path / "basic.safetensors", "bricks")
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         probe(weights, samples=0)
-    with pytest.raises(ValueError, match="points: expected at least 8 a cloud"):
+    with pytest.raises(ValueError, match="points: expected at least 8 per cloud"):
         probe(weights, points=7)

@@ -9,7 +9,8 @@ import torch
 from sampled_transformer import create_model
 from sampled_transformer.data.formats.ply import read_ply
 from sampled_transformer.inference.reconstruction import reconstruct, write_clouds, write_ply
-from sampled_transformer.models.tokens import draw_mask, group_points
+from sampled_transformer.models.mae.mask import draw_mask
+from sampled_transformer.models.tokens import group_points
 from sampled_transformer.weights import Description, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "depth": 2, "embedding": 8, "groups": 8, "group_size": 8}

@@ -91,7 +91,8 @@ def test_few_points_and_evaluation_that_repeats() -> None:
     [
         ({"stages": 6}, "stages: expected 1 to 5"),
         ({"stages": 0}, "stages: expected 1 to 5"),
-        ({"strides": (0, 4, 4, 4, 4)}, "strides: expected positive numbers"),
+        ({"strides": (0, 4, 4, 4, 4)}, "strides: expected at least 1 per stage, got"),
+        ({"blocks": (2, -1, 4, 6, 3)}, "blocks: expected at least 0 per stage, got"),
         ({"classes": 0}, "classes: expected at least 1"),
     ],
 )
@@ -102,13 +103,13 @@ def test_bad_options(options: dict, message: str) -> None:
 
 def test_bad_calls() -> None:
     network = create_model("hierarchical", classes=5, **SMALL, stages=1)
-    with pytest.raises(ValueError, match="normals: expected those of the points"):
+    with pytest.raises(ValueError, match=r"normals: expected one per point, of shape \(3, 40, 3\), got None"):
         network(cloud()[0])
     with pytest.raises(ValueError, match="points: expected"):
         network(torch.zeros(2, 0, 3), torch.zeros(2, 0, 3))
     bare = create_model("hierarchical", classes=5, **SMALL, stages=1, normals=False)
     assert bare(cloud()[0]).shape == (3, 5)
-    with pytest.raises(ValueError, match="normals: expected none"):
+    with pytest.raises(ValueError, match="normals: expected None"):
         bare(*cloud())
 
 

@@ -68,7 +68,7 @@ def test_learns(name: str) -> None:
         (-value).backward()
         optimiser.step()
         values.append(value.item())
-    assert sum(values[-10:]) > sum(values[:10]) + 10  # a nat a point
+    assert sum(values[-10:]) > sum(values[:10]) + 10  # one nat per point
 
 
 def test_pooling_does_not_see_the_order() -> None:
@@ -95,9 +95,12 @@ def test_has_the_sizes_of_the_table() -> None:
 
 def test_bad_input_is_named() -> None:
     network = build("induced")
-    with pytest.raises(ValueError, match="points: expected 2 coordinates, those of the network, got 3"):
+    with pytest.raises(ValueError, match="points: expected 2 coordinates, as the network was built for, got 3"):
         network(torch.zeros(1, 5, 3))
     with pytest.raises(ValueError, match="points: expected finite"):
         network(torch.full((1, 5, 2), torch.inf))
     with pytest.raises(ValueError, match="inputs, components: expected at least 1"):
         build("pooling", components=0)
+    for value in (-1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"smallest_deviation: expected a finite number from 0 on, got {value}"):
+            build("induced", smallest_deviation=value)

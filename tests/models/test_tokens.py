@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from sampled_transformer.models import tokens
-from sampled_transformer.models.tokens import GroupEmbedding, draw_mask, group_points, masked_count, take
+from sampled_transformer.models.tokens import GroupEmbedding, group_points
 
 
 def clouds(batch: int, n: int) -> Tensor:
@@ -77,9 +77,9 @@ def test_groups_under_autocast_are_the_same() -> None:
 
 
 def test_too_few_points_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"points: expected at least 8 a cloud, for 8 groups of 4, got 7"):
+    with pytest.raises(ValueError, match=r"points: expected at least 8 per cloud, for 8 groups of 4, got 7"):
         group_points(clouds(2, 7), 8, 4)
-    with pytest.raises(ValueError, match=r"points: expected at least 9 a cloud, for 2 groups of 9, got 8"):
+    with pytest.raises(ValueError, match=r"points: expected at least 9 per cloud, for 2 groups of 9, got 8"):
         group_points(clouds(2, 8), 2, 9)
     with pytest.raises(ValueError, match=r"points: expected floats of shape \(batch, n, 3\)"):
         group_points(clouds(2, 8)[0], 2, 4)
@@ -89,45 +89,6 @@ def test_identical_points_are_groups_of_zeros() -> None:
     found = group_points(torch.ones(2, 20, 3), 4, 5)
     assert torch.equal(found.centres, torch.ones(2, 4, 3))
     assert torch.equal(found.points, torch.zeros(2, 4, 5, 3))
-
-
-def test_take_is_a_gather_in_each_cloud() -> None:
-    tensor = clouds(4, 10)
-    index = torch.tensor([[3, 1], [0, 0], [9, 2], [5, 6]])
-    assert torch.equal(take(tensor, index), torch.stack([one[i] for one, i in zip(tensor, index, strict=True)]))
-
-
-@pytest.mark.parametrize(
-    ("groups", "ratio", "count"), [(64, 0.7, 44), (64, 0.6, 38), (10, 0.7, 7), (2, 0.5, 1), (64, 0.98, 62)]
-)
-def test_the_number_of_masked_groups(groups: int, ratio: float, count: int) -> None:
-    assert masked_count(groups, ratio) == count
-    visible, masked = draw_mask(5, groups, ratio)
-    assert masked.shape == (5, count)
-    everything = torch.cat([visible, masked], 1).sort(1).values
-    assert torch.equal(everything, torch.arange(groups).expand(5, -1))
-
-
-@pytest.mark.parametrize("ratio", [0, 1, -0.1, 1.5, float("nan")])
-def test_ratios_that_are_none(ratio: float) -> None:
-    with pytest.raises(ValueError, match="mask_ratio: expected more than 0 and less than 1"):
-        masked_count(64, ratio)
-
-
-@pytest.mark.parametrize(("groups", "ratio"), [(64, 0.01), (1, 0.5), (3, 0.3)])
-def test_at_least_one_visible_and_one_masked_group(groups: int, ratio: float) -> None:
-    with pytest.raises(ValueError, match="mask_ratio: expected at least one visible and one masked group, got 0"):
-        masked_count(groups, ratio)
-    assert masked_count(64, 0.999) == 63
-
-
-def test_masks_are_uniform_and_those_of_the_generator() -> None:
-    generator = torch.Generator().manual_seed(1)
-    _, masked = draw_mask(4000, 8, 0.25, generator)
-    share = torch.bincount(masked.flatten(), minlength=8) / 8000
-    assert (share - 1 / 8).abs().max() < 0.02
-    assert torch.equal(masked, draw_mask(4000, 8, 0.25, generator.manual_seed(1))[1])
-    assert not torch.equal(masked[:8], draw_mask(8, 8, 0.25, generator.manual_seed(2))[1])
 
 
 class PlainEmbedding(nn.Module):
@@ -178,3 +139,12 @@ def test_the_order_within_a_group_does_not_matter() -> None:
 def test_width_must_be_positive() -> None:
     with pytest.raises(ValueError, match="embedding: expected at least 1, got 0"):
         GroupEmbedding(12, 0)
+
+
+def test_groups_are_taken_by_number_in_each_cloud() -> None:
+    groups = group_points(clouds(2, 40), 6, 5)
+    index = torch.tensor([[4, 0], [1, 5]])
+    some = groups.take(index)
+    for cloud in range(2):
+        assert torch.equal(some.centres[cloud], groups.centres[cloud, index[cloud]])
+        assert torch.equal(some.points[cloud], groups.points[cloud, index[cloud]])

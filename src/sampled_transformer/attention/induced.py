@@ -1,30 +1,39 @@
-"""Attention through inducing points (Lee et al. 2019, Eq. 9), and the paper's sampled form of it (appendix B.3)."""
+"""Attention through inducing points (Set Transformer), and the paper's sampled form of it (appendix B.3)."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from ..cycles import Cycle, random_integers, real_first, seeded_keys
+from ..cycles import Cycle
 from ..layers.feed_forward import FeedForward
 from ..sets import Sets
 from .base import Attention
 from .dense import read_all
 from .kernels import take, two_keys
+from .pairs import pairs_from_seed, sample_pairs
 
 
 class InducedAttention(Attention):
-    """m learnable points read the set, then every point reads the m summaries: O(n m).
+    """m learnable points I read the set X, then every point reads the m summaries: O(n m).
 
-    With the residual and the feed-forward layer of a block around it this is ISAB = MAB(X, MAB(I, X)), in the form
-    of Eq. 1: the inner MAB has a residual and a ReLU feed-forward layer too.
+        S = I + W_O' [softmax(scale (W_Q' I)(W_K' X)^T) W_V' X]    [...]: all heads, side by side
+        H = S + W_2 ReLU(W_1 S)                                    = MAB(I, X)
+        Attention(X) = W_O [softmax(scale (W_Q X)(W_K H)^T) W_V H]
+
+    With the residual and the feed-forward layer of a block around it, this is the induced set attention block
+    ISAB(X) = MAB(X, MAB(I, X)), Eq. 9 of "Set Transformer" (https://arxiv.org/abs/1810.00825). Both MABs have the form
+    of Eq. 1 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346), which compares with this block
+    in its basic setting (appendix B.3, Table 4). `models.set_transformer.ISAB` is the block of Lee et al.'s own code.
 
     Args:
-        inducing: m, the number of inducing points.
-        sampled: let every inducing point read two random points instead of all (appendix B.3): the same two for all
-            sets of a plain batch, redrawn at each call of training, fixed by size, seed and layer in evaluation. The
-            second step, in which the points read m summaries, stays as it is.
-        summary_hidden: width of the inner feed-forward layer; dim if not given.
+        dim, heads, head_dim, bias, scale, layer: as in `Attention`.
+        inducing: number of inducing points, m.
+        sampled: the paper's sampled form: every inducing point reads two random points instead of all n. All heads,
+            and all sets of a plain batch, share them. Training draws new ones in every call; in evaluation they follow
+            from the size of the set, the seed and the layer. The second step, in which the points read m summaries,
+            stays the same.
+        summary_hidden: width of W_1 (default: dim).
         seed, generator: as in `SampledAttention`.
     """
 
@@ -45,7 +54,7 @@ class InducedAttention(Attention):
     ) -> None:
         super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
         if inducing < 1:
-            raise ValueError(f"inducing: expected at least 1 point, got {inducing}")
+            raise ValueError(f"inducing: expected at least 1, got {inducing}")
         self.sampled, self.seed, self.generator = sampled, seed, generator
         self.inducing = nn.Parameter(torch.empty(inducing, dim))
         nn.init.xavier_uniform_(self.inducing)
@@ -58,15 +67,17 @@ class InducedAttention(Attention):
 
     @property
     def is_random(self) -> bool:
+        """Whether the output depends on random points, which `seed` fixes in evaluation."""
         return self.sampled
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
         summary = self.summarise(x, sets.mask)
         key, value = self.split(self.key(summary)), self.split(self.value(summary))
-        return self.output(read_all(self.split(self.query(x)), key, value, None, self.scale).flatten(2))
+        out: Tensor = self.output(read_all(self.split(self.query(x)), key, value, None, self.scale).flatten(2))
+        return out
 
     def summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """MAB(I, X): (sets, n, dim) -> (sets, inducing, dim)."""
+        """H = MAB(I, X): (sets, n, dim) -> (sets, inducing, dim)."""
         query = self.split(self.summary_query(self.inducing)).expand(x.shape[0], -1, -1, -1)
         if self.sampled:
             x = take(x[:, :, None], self.draw(x, mask)).squeeze(2)  # (sets, 2 * inducing, dim)
@@ -77,29 +88,16 @@ class InducedAttention(Attention):
         else:
             read = read_all(query, key, value, mask, self.scale)
         summary = self.inducing + self.summary_output(read.flatten(2))
-        return summary + self.summary_feed_forward(summary)
+        out: Tensor = summary + self.summary_feed_forward(summary)
+        return out
 
     def draw(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Two different real points for each inducing point, (sets or 1, 1, 2 * inducing); one twice if it is alone."""
-        count = self.inducing.shape[0]
+        """The two points that each inducing point reads, (sets or 1, 1, 2 * inducing); see `attention.pairs`."""
+        rows, n, device = len(self.inducing), x.shape[1], x.device
         if not self.training:
-            index = torch.arange(2 * count, device=x.device)
-            chance = seeded_keys((self.seed, self.layer), 1, index)[None]
-        else:
-            shape = (1 if mask is None else x.shape[0], 1, 2 * count)
-            chance = random_integers(1 << 32, shape, self.generator, x.device)
-        if mask is None:
-            return _two_different(chance, torch.full((), x.shape[1], device=x.device))
-        rank = _two_different(chance, mask.sum(1)[:, None, None].clamp(min=1))
-        return real_first(mask)[:, None].gather(2, rank)
+            return pairs_from_seed((self.seed, self.layer), rows, n, mask=mask, device=device)
+        sets = 1 if mask is None else len(x)
+        return sample_pairs(rows, n, sets=sets, mask=mask, generator=self.generator, device=device)
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, inducing={self.inducing.shape[0]}, sampled={self.sampled}"
-
-
-def _two_different(chance: Tensor, size: Tensor) -> Tensor:
-    """Turn random numbers of 32 bits, two halves of a row, into pairs of different places below `size`."""
-    one, two = chance.chunk(2, -1)
-    one = (one * size) >> 32
-    two = (one + 1 + ((two * (size - 1)) >> 32)) % size
-    return torch.cat(torch.broadcast_tensors(one, two), -1)
+        return f"{super().extra_repr()}, inducing={len(self.inducing)}, sampled={self.sampled}"

@@ -12,7 +12,8 @@ from torch import Tensor
 from ..data.files import read_shape
 from ..geometry import nearest_neighbours
 from ..models.mae import MaskedAutoencoder
-from ..models.tokens import Groups, masked_count
+from ..models.mae.mask import masked_count
+from ..models.tokens import Groups
 from ..support.atomic import atomic_write
 from ..support.printable import printable
 from ..weights import WeightsError, load_model

@@ -1,1 +1,1 @@
-"""Layers without attention: embeddings, the feed-forward layer, pooling and the sparse-gradient linear layer."""
+"""Layers without attention: embeddings, feed-forward layers, pooling, stochastic depth, sparse-gradient Linear."""

@@ -7,7 +7,15 @@ from torch import Tensor, nn
 
 
 class DropPath(nn.Module):
-    """Drops the whole of what a residual branch adds to a set, and scales up the rest (stochastic depth)."""
+    """Skip a residual branch for some sets in training (stochastic depth, https://arxiv.org/abs/1603.09382).
+
+        DropPath(x) = x b / (1 - p),    b ~ Bernoulli(1 - p) for each set
+
+    The expected value is x. In evaluation, DropPath(x) = x.
+
+    Args:
+        probability: p, the probability that a set loses the branch.
+    """
 
     def __init__(self, probability: float = 0.0) -> None:
         super().__init__()
@@ -16,6 +24,7 @@ class DropPath(nn.Module):
         self.probability = probability
 
     def forward(self, x: Tensor, ptr: Tensor | None = None) -> Tensor:
+        """x (batch, ...), one set per row, or packed (total, dim) with `ptr`."""
         if not self.training or self.probability == 0:
             return x
         sets = x.shape[0] if ptr is None else ptr.shape[0] - 1

@@ -1,26 +1,31 @@
-"""The position embedding E = W_p P of section 3.2."""
+"""The position embedding of section 3.2."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from torch import Tensor, nn
 
+from .mlp import relu_layers
+
 
 class PositionEmbedding(nn.Module):
-    """E = W_p P (section 3.2): coordinates (..., 3) -> (..., dim), to be added to the features.
+    """E = W_p P: coordinates (..., coordinates) -> (..., dim), to be added to the features, X <- X + E.
 
-    The paper calls W_p "an MLP layer" and writes one matrix; `hidden` makes it an MLP with ReLU.
+    Section 3.2 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346). The paper calls W_p "an MLP
+    layer" and writes one matrix; `hidden` makes it an MLP with ReLU.
+
+    Args:
+        dim: width of the features.
+        coordinates: number of coordinates per point.
+        hidden: widths of the hidden layers (default: none, one matrix).
+        bias: give the linear layers a bias.
     """
 
     def __init__(self, dim: int, coordinates: int = 3, *, hidden: Sequence[int] = (), bias: bool = False) -> None:
         super().__init__()
-        widths = [coordinates, *hidden, dim]
-        layers: list[nn.Module] = []
-        for one, two in pairwise(widths):
-            layers += [nn.Linear(one, two, bias=bias), nn.ReLU()]
-        self.layers = nn.Sequential(*layers[:-1])
+        self.layers = nn.Sequential(*relu_layers([coordinates, *hidden, dim], bias=bias)[:-1])
 
     def forward(self, positions: Tensor) -> Tensor:
-        return self.layers(positions)
+        embedded: Tensor = self.layers(positions)
+        return embedded

@@ -1,4 +1,4 @@
-"""Max-pooling over sets in any form."""
+"""Max-pooling over plain, padded and packed sets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from ..sets import segments
 
 
 def pool_max(x: Tensor, mask: Tensor | None = None, ptr: Tensor | None = None) -> Tensor:
-    """The largest value of every feature in each set, (sets, dim); zero for an empty set."""
+    """The largest value of every feature in each set, max_i x_i, (sets, dim); zero for an empty set.
+
+    Args:
+        x: features, (batch, n, dim), or packed (total, dim) with `ptr`.
+        mask: (batch, n), True where a point is real.
+        ptr: (sets + 1,), where each packed set begins and the last ends.
+    """
     if ptr is not None:
         sets = x.new_zeros(ptr.shape[0] - 1, x.shape[-1])
         index = segments(ptr, x.shape[0])[:, None].expand_as(x)
         return sets.scatter_reduce(0, index, x, "amax", include_self=False)
-    if mask is not None:
-        pooled = x.masked_fill(~mask[..., None], -torch.inf).amax(1) if x.shape[1] else x.new_zeros(len(x), x.shape[-1])
-        return pooled.masked_fill(~mask.any(1, keepdim=True), 0)
-    return x.amax(1) if x.shape[1] else x.new_zeros(x.shape[0], x.shape[-1])
+    if x.shape[1] == 0:
+        return x.new_zeros(x.shape[0], x.shape[-1])
+    if mask is None:
+        return x.amax(1)
+    return x.masked_fill(~mask[..., None], -torch.inf).amax(1).masked_fill(~mask.any(1, keepdim=True), 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from torch import nn
 
-from ..support.registry import look_up
+from ..support.registry import check_options, look_up
 from .basic import BasicClassifier
 from .hierarchical import HierarchicalClassifier
 from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier
@@ -23,7 +24,7 @@ REGISTRY: dict[str, Callable[..., nn.Module]] = {
     "set-transformer": SetTransformer,
     "set-transformer-mixture": SetTransformerMixture,
 }
-WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that take positions alone
+WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that read positions alone
 
 __all__ = [
     "WITHOUT_NORMALS",
@@ -45,5 +46,12 @@ def list_models() -> list[str]:
 
 
 def create_model(name: str, **options: Any) -> nn.Module:
-    """Build a network by name; options are those of its class."""
-    return look_up("model", name, REGISTRY)(**options)
+    """Build a network by name.
+
+    Args:
+        name: one of `list_models()`.
+        options: the arguments of its class.
+    """
+    network = look_up("model", name, REGISTRY)
+    check_options(f"the network {name!r}", options, inspect.signature(network).parameters)
+    return network(**options)

@@ -1,4 +1,4 @@
-"""The basic classification setting (section 5.2): one attention layer between two small MLPs and a max-pool."""
+"""The basic classification setting (section 5.2): two small MLPs, one attention layer, a max-pool."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from ..attention import number_layers
 from ..blocks import TransformerBlock
 from ..cycles import Cycle
 from ..layers.pooling import pool_max
+from .inputs import check_normals
 
 
 class BasicClassifier(nn.Module):
-    """Positions and normals through an MLP [64, 256] each, summed, one block (h=8, d=32, r=256), max-pool, FC.
+    """One transformer block between two MLPs for positions P and normals N, and a linear layer.
 
-    With `attention="none"` there is no block at all: the paper's baseline "MLP + FC".
+        X = MLP_1(P) + MLP_2(N)                  hidden widths [64, 256]
+        X <- Block(X)                            Eq. 1c or 5d with h = 8, d = 32, r = 256
+        logits = W BN(max_i X_i) + b
+
+    Section 5.2 and Table 4 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346). With
+    `attention="none"` there is no block: the paper's baseline "MLP + FC (no attention)".
 
     Args:
         classes: number of classes.
-        attention: name of the mechanism.
-        dim, heads, hidden, depth: width, heads, r and number of the blocks.
-        embedding: width of the first layer of the two MLPs.
-        normals: whether normals are given.
-        batch_norm: BatchNorm in the two MLPs and before the last layer. The paper writes none; without it the training
-            recipe has to be gentler.
+        attention: name of the mechanism, see `list_attention`.
+        dim, heads, hidden, depth: width, number of heads, r and number of the blocks.
+        embedding: width of the first layer in the two MLPs.
+        normals: read normals, too.
+        batch_norm: BatchNorm in the two MLPs and before the last layer. The paper writes none; without it, training
+            needs a smaller learning rate.
         norm: LayerNorm in the blocks.
         dropout, drop_path: of the blocks.
         attention_options: further options of the mechanism.
@@ -80,19 +86,21 @@ class BasicClassifier(nn.Module):
         cycle: Cycle | None = None,
     ) -> Tensor:
         """Logits (sets, classes) of points (batch, n, 3), padded with `mask`, or packed (total, 3) with `ptr`."""
-        if (normals is None) != (self.normal_mlp is None):
-            expected = "none, as the network was built without" if self.normal_mlp is None else "those of the points"
-            raise ValueError(f"normals: expected {expected}")
+        check_normals(normals, points, self.normal_mlp is not None)
         x = self.position_mlp(points, mask)
         if self.normal_mlp is not None and normals is not None:
             x = x + self.normal_mlp(normals, mask)
         for block in self.blocks:
             x = block(x, points, mask, ptr, cycle)
-        return self.head(self.head_norm(pool_max(x, mask, ptr)))
+        logits: Tensor = self.head(self.head_norm(pool_max(x, mask, ptr)))
+        return logits
 
 
 class PointMLP(nn.Module):
-    """Two linear layers on every point alone; batch statistics are those of real points."""
+    """W_2 ReLU(W_1 x) on every point alone, with BatchNorm after each layer if wanted.
+
+    Only real points count in the batch statistics; padding becomes zero.
+    """
 
     def __init__(self, inputs: int, hidden: int, outputs: int, batch_norm: bool) -> None:
         super().__init__()
@@ -103,7 +111,9 @@ class PointMLP(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(..., inputs) -> (..., outputs); mask True where a point is real."""
         if mask is None:
-            return self.layers(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
+            out: Tensor = self.layers(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
+            return out
         real = self.layers(x[mask])
         return torch.zeros(*mask.shape, real.shape[-1], dtype=real.dtype, device=x.device).index_put((mask,), real)

@@ -1,4 +1,4 @@
-"""The hierarchical network (section 5.3), after Point Transformer (Zhao et al. 2021): fewer points at every stage."""
+"""The hierarchical network (section 5.3), after Point Transformer: fewer points and wider features at every stage."""
 
 from __future__ import annotations
 
@@ -12,29 +12,39 @@ from torch import Tensor, nn
 from ..attention import number_layers
 from ..blocks import TransformerBlock
 from ..geometry import farthest_points, nearest_neighbours
-from .tokens import take
+from ..geometry.gather import gather_rows
+from ..layers.mlp import classification_head
+from .inputs import check_normals
 
+# The paper's sizes, one per stage.
 WIDTHS, NEIGHBOURS, STRIDES, BLOCKS = (32, 64, 128, 256, 512), (8, 16, 16, 16, 16), (4, 4, 4, 4, 4), (2, 3, 4, 6, 3)
-PARENT_STRIDES, PARENT_BLOCKS = (1, 4, 4, 4, 4), (1, 2, 3, 5, 2)  # whose counts include the step from stage to stage
+# Point Transformer's own. It counts the step from stage to stage as a block; these numbers do not.
+PARENT_STRIDES, PARENT_BLOCKS = (1, 4, 4, 4, 4), (1, 2, 3, 5, 2)
 HEAD_DIM = 32
+HEAD_WIDTHS = (256, 128)  # hidden layers of the head
 
 
 class HierarchicalClassifier(nn.Module):
-    """Stages of farthest points, groups of neighbours merged by a max-pooled MLP, and blocks; then the mean.
+    """Stages that keep fewer and fewer points, the mean over those of the last, and a fully connected head.
 
-    Sizes are the paper's. Its strides leave one point of 1,024 at the fifth stage; `PARENT_STRIDES` leave four.
+        (P_t, X_t) = Stage_t(P_{t-1}, X_{t-1}),    t = 1, ..., stages
+        logits = MLP(mean_i X_i)
+
+    Section 5.3 and Table 5 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346), after "Point
+    Transformer" (https://arxiv.org/abs/2012.09164). The default sizes are the former's. Their strides leave one of
+    1,024 points at the fifth stage; `PARENT_STRIDES` leave four.
 
     Args:
         classes: number of classes.
-        attention: name of the mechanism; "knn" has as many neighbours as the groups of its stage.
-        stages: t of the paper's table: only the first of the following are used.
-        widths, neighbours, strides, blocks: features, points of a group, points for each that is kept, and blocks of
-            every stage.
-        normals: whether normals are given, as features besides the coordinates.
+        attention: name of the mechanism; "knn" reads as many neighbours as the groups of its stage have points.
+        stages: number of stages, t in the paper; only the first `stages` entries of the next four options are used.
+        widths, neighbours, strides, blocks: for every stage, the number of features, of points per group, of points
+            per kept point, and of blocks.
+        normals: read normals as features beside the coordinates.
         hidden: r of the blocks, as a multiple of the width.
         norm: LayerNorm in the blocks. The paper writes none.
-        dropout: in the head.
-        attention_options: further options of the mechanism, such as {"vector": True} of "knn".
+        dropout: dropout in the head.
+        attention_options: further options of the mechanism, such as {"vector": True} for "knn".
     """
 
     def __init__(
@@ -59,9 +69,10 @@ class HierarchicalClassifier(nn.Module):
         sizes = {"widths": widths, "neighbours": neighbours, "strides": strides, "blocks": blocks}
         for name, values in sizes.items():
             if not 1 <= stages <= len(values):
-                raise ValueError(f"stages: expected 1 to {len(values)}, as {name} tells, got {stages}")
-            if min(values[:stages]) < (0 if name == "blocks" else 1):
-                raise ValueError(f"{name}: expected positive numbers, got {tuple(values)}")
+                raise ValueError(f"stages: expected 1 to {len(values)}, the number of {name}, got {stages}")
+            least = 0 if name == "blocks" else 1
+            if min(values[:stages]) < least:
+                raise ValueError(f"{name}: expected at least {least} per stage, got {tuple(values)}")
         self.normals = normals
         self.stages = nn.ModuleList()
         for stage, (inputs, width) in enumerate(pairwise([6 if normals else 3, *widths[:stages]])):
@@ -75,30 +86,36 @@ class HierarchicalClassifier(nn.Module):
                 for _ in range(blocks[stage])
             ]
             self.stages.append(Stage(inputs, width, neighbours[stage], strides[stage], layers))
-        self.head = nn.Sequential(
-            *_dense(widths[stages - 1], 256, dropout), *_dense(256, 128, dropout), nn.Linear(128, classes)
-        )
+        self.head = classification_head([widths[stages - 1], *HEAD_WIDTHS], classes, dropout)
         number_layers(self)
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """Logits (batch, classes) of points (batch, n, 3)."""
         if points.dim() != 3 or points.shape[1] < 1 or points.shape[2] != 3:
             raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {tuple(points.shape)}")
-        if (normals is None) == self.normals:
-            expected = "those of the points" if self.normals else "none, as the network was built without"
-            raise ValueError(f"normals: expected {expected}")
-        if normals is not None and normals.shape != points.shape:
-            raise ValueError(
-                f"normals: expected the shape of the points {tuple(points.shape)}, got {tuple(normals.shape)}"
-            )
+        check_normals(normals, points, self.normals)
         x = points if normals is None else torch.cat([points, normals], -1)
         for stage in self.stages:
             points, x = stage(points, x)
-        return self.head(x.mean(1))
+        logits: Tensor = self.head(x.mean(1))
+        return logits
 
 
 class Stage(nn.Module):
-    """One hierarchical layer: with a stride of 1 all points stay, and nothing is grouped."""
+    """One hierarchical layer: group, merge, attend.
+
+        c_1, ..., c_m = farthest points of P,    m = n / stride
+        y_i = max_{j in kNN(c_i)} ReLU(BN(W [p_j - c_i, x_j]))
+        X' = Block(... Block(Y))
+
+    With a stride of 1 all points stay, nothing is grouped, and y_i = ReLU(BN(W x_i)).
+
+    Args:
+        inputs, width: number of features before and after.
+        neighbours: points per group.
+        stride: points per kept point.
+        blocks: the transformer blocks of the stage.
+    """
 
     def __init__(self, inputs: int, width: int, neighbours: int, stride: int, blocks: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -119,14 +136,10 @@ class Stage(nn.Module):
         return points, x
 
     def group(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Farthest points, and the features of each one's neighbours with their offsets, (batch, m, k, inputs + 3)."""
+        """Centres (batch, m, 3), and the features [p_j - c_i, x_j] of their neighbours, (batch, m, k, 3 + inputs)."""
         n = points.shape[1]
-        centres = take(points, farthest_points(points, max(1, n // self.stride)))
+        centres = gather_rows(points, farthest_points(points, max(1, n // self.stride)))
         nearest, _ = nearest_neighbours(points, min(self.neighbours, n), queries=centres)
         rows, shape = nearest.flatten(1), nearest.shape[1:]
-        offset = take(points, rows).unflatten(1, shape) - centres.unsqueeze(2)
-        return centres, torch.cat([offset, take(x, rows).unflatten(1, shape)], -1)
-
-
-def _dense(inputs: int, outputs: int, dropout: float) -> list[nn.Module]:
-    return [nn.Linear(inputs, outputs), nn.BatchNorm1d(outputs), nn.ReLU(), nn.Dropout(dropout)]
+        offset = gather_rows(points, rows).unflatten(1, shape) - centres.unsqueeze(2)
+        return centres, torch.cat([offset, gather_rows(x, rows).unflatten(1, shape)], -1)

@@ -12,7 +12,7 @@ from helpers.public_set_transformer import (
 )
 from torch import nn
 
-from sampled_transformer.models.set_transformer_weights import convert, load_public
+from sampled_transformer.models.set_transformer.weights import convert, load_public
 
 
 def test_mixture_network_gives_the_same_outputs() -> None:
@@ -91,20 +91,20 @@ def test_every_tensor_is_converted() -> None:
 
 def test_other_state_dicts_are_refused() -> None:
     state = public_mixture().state_dict()
-    with pytest.raises(ValueError, match="state: expected the state_dict of a public Set Transformer"):
+    with pytest.raises(ValueError, match=r"^state: expected the state_dict of a public Set .*, got conv\.weight"):
         convert({"conv.weight": torch.zeros(3)})
     with pytest.raises(ValueError, match=r"without LayerNorm, got 'enc\.0\.mab0\.ln0\.weight'"):
         convert({**state, "enc.0.mab0.ln0.weight": torch.ones(16)})
     with pytest.raises(ValueError, match="state: expected weights that fit one network"):
         load_public({**state, "dec.3.bias": torch.zeros(2)})
-    for odd in ({"state_dict": [1, 2]}, [1, 2], "weights.pth"):
-        with pytest.raises(ValueError, match="state: expected tensors by name, or these under 'state_dict'"):
+    for odd in ({"state_dict": [1, 2]}, [1, 2], "weights.pth", {"epoch": 3}):
+        with pytest.raises(ValueError, match="state: expected tensors by name, or these under 'state_dict', got "):
             load_public(odd)
     for name in ("step", "enc.0.mab0", "enc.0.mab0.fc_q", "dec.9.S.weight"):
         with pytest.raises(ValueError, match=f"state: expected names of a public Set Transformer.*got '{name}'"):
             load_public({**state, name: torch.zeros(1)})
     for name, ours in {"enc.0.mab1.fc_q.weight": "mab1.query.weight", "dec.3.weight": "head.weight"}.items():
-        with pytest.raises(ValueError, match=f"state: expected the state_dict of a whole .*lacks its .*{ours}"):
+        with pytest.raises(ValueError, match=f"state: expected the state_dict of a whole .*, got one without .*{ours}"):
             load_public({key: tensor for key, tensor in state.items() if key != name})
     with pytest.raises(ValueError, match="state: expected weights that fit one network"):
         load_public(public_mixture(inputs=4, outputs=8).state_dict())  # three deviations for four axes

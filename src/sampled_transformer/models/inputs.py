@@ -1,0 +1,47 @@
+"""What networks check about their inputs, and how they read sets in every form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ..sets import buckets, check_points, describe, pad_sets
+
+
+def check_width(points: Tensor, width: int) -> None:
+    """Refuse points whose number of coordinates is not that of the network."""
+    if points.shape[-1] != width:
+        raise ValueError(f"points: expected {width} coordinates, as the network was built for, got {points.shape[-1]}")
+
+
+def check_normals(normals: Tensor | None, points: Tensor, wanted: bool) -> None:
+    """Refuse normals that the network does not read, missing ones, and those that do not match the points."""
+    if not wanted:
+        if normals is not None:
+            raise ValueError(f"normals: expected None, as the network reads positions alone, got {describe(normals)}")
+    elif normals is None:
+        raise ValueError(f"normals: expected one per point, of shape {tuple(points.shape)}, got None")
+    elif normals.shape != points.shape:
+        raise ValueError(f"normals: expected the shape of the points {tuple(points.shape)}, got {tuple(normals.shape)}")
+
+
+def apply_per_set(
+    read: Callable[[Tensor, Tensor | None], Tensor],
+    points: Tensor,
+    mask: Tensor | None,
+    ptr: Tensor | None,
+) -> Tensor:
+    """The rows of `read(points, mask)`, one per set, for plain, padded and packed points.
+
+    Packed sets are padded in groups of similar sizes, so that padding at most doubles the work.
+    """
+    points, ptr = check_points(points, "points", mask, ptr)
+    if ptr is None:
+        return read(points, mask)
+    groups = list(buckets(ptr))
+    if not groups:
+        return read(points.new_zeros(0, 1, points.shape[-1]), None)
+    rows = [read(*pad_sets(points, ptr, sets)) for sets in groups]
+    return torch.cat(rows)[torch.cat(groups).argsort()]

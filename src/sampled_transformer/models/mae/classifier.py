@@ -1,0 +1,110 @@
+"""The classifier made of the autoencoder's encoder (section 5.1, "Classification")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...attention import number_layers
+from ...layers.mlp import classification_head
+from ..inputs import check_normals
+from ..tokens import Groups, group_points
+from .encoder import Encoder, check_groups
+
+POOLINGS = ("max", "cls-max")
+
+
+class MaskedAutoencoderClassifier(nn.Module):
+    """The encoder on all groups, max-pooling, and a fully connected head [256, 256, classes].
+
+        T = Encoder(all groups)
+        logits = MLP(max_i T_i)                                           "max"
+        logits = MLP([T_class, max_i T_i]), with a class token in T       "cls-max"
+
+    Section 5.1 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346), Tables 1 to 3, after
+    Point-MAE (https://arxiv.org/abs/2203.06604).
+
+    Args:
+        classes: number of classes.
+        pooling: "max", the paper's, or "cls-max", Point-MAE's: a class token beside the largest values.
+        head_width: width of the head's two hidden layers.
+        head_dropout: dropout after each of them; they also have BatchNorm and ReLU, as in Point-MAE.
+        attention, groups, group_size, dim, heads, hidden, depth, embedding, norm, activation, bias, drop_path,
+            normals, attention_options: as in `MaskedAutoencoder`.
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        *,
+        pooling: str = "max",
+        head_width: int = 256,
+        head_dropout: float = 0.5,
+        attention: str = "sampled",
+        groups: int = 64,
+        group_size: int = 32,
+        dim: int = 256,
+        heads: int = 8,
+        hidden: int = 256,
+        depth: int = 12,
+        embedding: int = 128,
+        norm: bool = True,
+        activation: str = "relu",
+        bias: bool = False,
+        drop_path: float = 0.0,
+        normals: bool = False,
+        attention_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        check_groups(groups, group_size, normals)
+        if classes < 1 or head_width < 1:
+            raise ValueError(f"classes, head_width: expected at least 1, got {classes} and {head_width}")
+        if pooling not in POOLINGS:
+            raise ValueError(f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}")
+        self.groups, self.group_size, self.pooling = groups, group_size, pooling
+        self.encoder = Encoder(
+            attention=attention,
+            dim=dim,
+            heads=heads,
+            hidden=hidden,
+            depth=depth,
+            embedding=embedding,
+            norm=norm,
+            activation=activation,
+            bias=bias,
+            drop_path=drop_path,
+            attention_options=attention_options,
+        )
+        if pooling == "cls-max":
+            self.class_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(dim), std=0.02))
+            self.class_position_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(dim), std=0.02))
+        pooled = dim if pooling == "max" else 2 * dim
+        self.head = classification_head([pooled, head_width, head_width], classes, head_dropout)
+        number_layers(self)
+
+    def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
+        """Logits (batch, classes) of clouds (batch, n, 3)."""
+        check_normals(normals, points, wanted=False)
+        logits: Tensor = self.head(self.pool(group_points(points, self.groups, self.group_size)))
+        return logits
+
+    def pool(self, groups: Groups) -> Tensor:
+        """What the head reads, (batch, dim) or, with a class token, (batch, 2 dim)."""
+        if self.pooling == "max":
+            largest: Tensor = self.encoder(groups).amax(1)
+            return largest
+        tokens = self._encode_with_class_token(groups)
+        return torch.cat([tokens[:, 0], tokens[:, 1:].amax(1)], 1)
+
+    def _encode_with_class_token(self, groups: Groups) -> Tensor:
+        """Tokens (batch, 1 + groups, dim), the class token first; its position is the origin."""
+        first = self.class_token.expand(len(groups.centres), 1, -1)
+        where = self.class_position_token.expand(len(groups.centres), 1, -1)
+        tokens = torch.cat([first, self.encoder.embedding(groups.points)], 1)
+        embedded = torch.cat([where, self.encoder.position(groups.centres)], 1)
+        origin = groups.centres.new_zeros(len(groups.centres), 1, 3)
+        out: Tensor = self.encoder.stack(tokens, embedded, torch.cat([origin, groups.centres], 1))
+        return out
