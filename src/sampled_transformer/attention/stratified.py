@@ -25,8 +25,8 @@ class StratifiedAttention(Attention):
     "Stratified Transformer" (Fig. 3), https://arxiv.org/abs/2203.14508.
 
     Args:
-        window: w, in units of the positions. Lai et al. give none for clouds in the unit sphere. We chose 0.4, about 6 to
-            12 times the mean distance to the nearest point for 256 to 1,024 points of ModelNet40.
+        window: w, in units of the positions. Lai et al. give none for clouds in the unit sphere. We chose 0.4, about
+            6 to 12 times the mean distance to the nearest point for 256 to 1,024 points of ModelNet40.
         projections: head_dim, bias, scale and layer of `Attention`.
     """
 
