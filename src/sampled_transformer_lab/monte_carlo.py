@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sampled_transformer.attention import SampledAttention
+from sampled_transformer.attention import Attention, SampledAttention, create_attention
 from sampled_transformer.attention.dense import read_all
 from sampled_transformer.support.machine import machine
 from sampled_transformer.theory.tables import markdown
@@ -35,9 +35,9 @@ LIMIT = "average, to its limit"
 SEEDS = 2
 
 
-def with_options(layer: SampledAttention, **options: Any) -> SampledAttention:
-    """A sampled layer with the same weights and other options."""
-    other = SampledAttention(layer.dim, layer.heads, head_dim=layer.head_dim, layer=layer.layer, **options)
+def with_options(layer: SampledAttention, **options: Any) -> Attention:
+    """The same weights in a sampled layer or an estimator with these options."""
+    other = create_attention("sampled", layer.dim, layer.heads, head_dim=layer.head_dim, layer=layer.layer, **options)
     other.load_state_dict(layer.state_dict())
     return other.eval()
 

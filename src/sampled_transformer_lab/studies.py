@@ -231,15 +231,16 @@ STUDIES = {
             "basic-sampled-averaged": _averaged("--data modelnet40 --root {root}"),
         },
         ours="basic-sampled",
-        paper_column="single layer, 256 points",
+        paper_column="the table of section 5.2 at 256 points",
     ),
     "hierarchical-modelnet40": Study(
         "The hierarchical network on ModelNet40, 1,024 points with normals, 8 epochs",
         _hierarchical("--data modelnet40 --data.root {root} --epochs 8 --optimiser.milestones [5,7]", stages=(1, 2, 3)),
         ours="hierarchical-sampled-",
         rival="hierarchical-knn-",
-        paper_column="200 epochs",
-        note="One, two and three stages of the paper's sizes, with sampled attention and with kNN (scalar) attention.",
+        paper_column="the table of section 5.3, whose number of epochs the paper does not print",
+        note="One, two and three stages of the paper's sizes (the number after the name), with sampled and with kNN "
+        "(scalar) attention.",
     ),
     "cluster": Study(
         "Amortised clustering, 50,000 steps",
@@ -252,7 +253,7 @@ STUDIES = {
         _cluster_forms("--steps 10000"),
         kind="clustering",
         beside=[("cluster-short", "cluster-columns")],
-        note="The last row comes from the 10,000-step table. We chose no form by this table: four of 16 inducing "
+        note="The last row comes from the study cluster-short. We chose no form by this table: four of 16 inducing "
         "points per point was the first form we trained, and the long run uses it.",
     ),
     "autoencoder-small": Study(
@@ -302,9 +303,9 @@ STUDIES = {
         beside=[("basic-modelnet40", "basic-dense"), ("basic-modelnet40", "basic-sampled")],
         note="Linear attention, rotary attention, and summed attention: heads that read sums over the whole set, "
         "without and with two local heads. All use the same recipe as the other mechanisms; the dense and sampled rows "
-        "come from the single-layer table. The aim was an O(n) layer within half a point of dense attention and ahead "
-        "of linear attention. Rotary attention is one of eight forms that we tried; docs/experiments.md says how we "
-        "chose it.",
+        "come from the study basic-modelnet40. The aim was an O(n) layer within half a point of dense attention and "
+        "ahead of linear attention. Rotary attention is one of eight forms that we tried: see "
+        "[Experiments](../experiments.md).",
     ),
     "deep-bricks": Study(
         "Beyond the paper: six blocks on bricks, 128 points, 6 epochs",
