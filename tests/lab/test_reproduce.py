@@ -1,4 +1,4 @@
-"""Tables are made run by run, and go on where they stopped."""
+"""Tables are made run by run, and the same command continues where it stopped."""
 
 from __future__ import annotations
 
@@ -139,6 +139,7 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["basic-brick"], "; did you mean 'basic-bricks'?"),
         (["nothing"], "table: expected one of autoencoder-small, basic-bricks, "),
         (["basic-modelnet40"], "root: expected the folder that holds the data set of basic-modelnet40, got none"),
         (["basic-bricks", "--rows", '["dense"]'], "rows: expected one of basic-dense, basic-induced, "),
