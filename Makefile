@@ -31,7 +31,7 @@ lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/mypy
 
 docs: .venv-docs/installed ## build the documentation into site/
-	$(DOCS)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
 
 smoke: .venv/installed ## install the wheel into an empty environment and try it there
 	.ci/smoke
