@@ -1,36 +1,54 @@
 # The two commands of the README are `make demo` and `make test`; both set up .venv when it is missing.
 PYTHON ?= python3
 BIN := .venv/bin
+DOCS := .venv-docs/bin
 # Two spinning OpenMP threads on two cores can be 60x slower than one.
 export OMP_WAIT_POLICY ?= passive
+# Tests run side by side, so each process gets one thread.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: help demo test test-slow coverage lint docs smoke bench clean
 
-demo: .venv/installed
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1|\2/' | \
+		while IFS='|' read -r name text; do printf '  %-10s  %s\n' "$$name" "$$text"; done
+
+demo: .venv/installed ## train three small networks and write a report (five minutes)
 	$(BIN)/sampled-transformer demo
 
-test: .venv/installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+test: .venv/installed ## run the test suite
+	$(PYTEST) -n auto
 
-test-slow: .venv/installed
+test-slow: .venv/installed ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-lint: .venv/installed
+coverage: .venv/installed ## run the test suite and report which lines it reaches
+	$(PYTEST) -n auto --cov --cov-report=term
+
+lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/installed
+docs: .venv-docs/installed ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
+
+smoke: .venv/installed ## install the wheel into an empty environment and try it there
+	.ci/smoke
+
+bench: .venv/installed ## run every benchmark; keep the machine otherwise idle
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-docs: .venv/installed
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[docs]"
-	$(BIN)/mkdocs build --strict
+clean: ## delete the environments and everything that was built
+	rm -rf .venv .venv-docs build dist site .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report,cluster]"
 	touch $@
 
-clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+# The pages are built from the sources without importing them, so this environment is small.
+.venv-docs/installed: docs/requirements.txt
+	test -x $(DOCS)/python || $(PYTHON) -m venv .venv-docs
+	$(DOCS)/python -m pip install -q -r docs/requirements.txt
+	touch $@

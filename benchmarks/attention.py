@@ -1,9 +1,9 @@
-"""Sampled attention against what memory and matrix products allow, and against dense attention; bars as ratios.
+"""How near does sampled attention come to the speed of memory and matrix products, and how far ahead of dense is it?
 
     python benchmarks/attention.py [--json FILE]
 
-Every ratio is one of medians of interleaved repeats in one process. Bytes are counted, not estimated: those kept for
-the backward pass by hooks of autograd, the most memory of a pass as the resident size of a fresh process.
+Every ratio compares medians of interleaved repeats in one process. Bytes are counted, not estimated: autograd's hooks
+count those kept for the backward pass, and the resident size of a fresh process gives the peak memory of a pass.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from sampled_transformer_lab.bench.study import slope
 from sampled_transformer_lab.bench.subjects import Setting, Subject
 
 SETTING = Setting(batch=8, heads=8, head_dim=32)
-ROUNDS = 41  # the machine has slow and fast seconds
+ROUNDS = 41  # the speed of a machine changes from second to second
 
 
 class Bars:
-    """Each claim with its bar; printed as it is measured."""
+    """Each claim with its bar, printed as soon as it is measured."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, object]] = []
@@ -52,14 +52,14 @@ class Bars:
 
 
 def both(points: int, *subjects: tuple[str, str], enough: float = 20) -> dict[tuple[str, str], float]:
-    """Median seconds of a forward and backward pass of (mechanism, level)."""
+    """Median seconds of a forward and backward pass, per (mechanism, level)."""
     runs = {" ".join(pair): Subject(*pair, SETTING, points).both for pair in subjects}
     times = warmed(runs, enough)
     return {pair: times[" ".join(pair)] for pair in subjects}
 
 
 def warmed(runs: dict[str, Callable[[], None]], enough: float) -> dict[str, float]:
-    """Medians after two rounds that compile, and touch the memory that the next ones use again."""
+    """Medians after two rounds of warm-up, which compile the kernels and touch the memory that later rounds reuse."""
     for run in [*runs.values()] * 2:
         run()
     return interleaved(runs, ROUNDS, enough=enough)
@@ -83,7 +83,7 @@ def against_memory(bars: Bars) -> None:
 
 
 def against_itself(bars: Bars) -> None:
-    """What compiling is worth; no claim stands on it."""
+    """The speed-up of compiling; no claim depends on it."""
     subject = Subject("sampled", "core", SETTING, 4096)
 
     def uncompiled() -> None:
@@ -116,9 +116,9 @@ def kept(bars: Bars) -> None:
 
 def growth(bars: Bars) -> None:
     sizes = [2**power for power in range(11, 18)]
-    for level, batch in (("core", 8), ("block", 4)):  # no tensor fits the caches, and all fit the memory
+    for level, batch in (("core", 8), ("block", 4)):  # tensors too large for the caches that still fit into memory
         pairs = []
-        for points in [*sizes, *reversed(sizes)]:  # upwards and downwards, as the machine gets faster or slower
+        for points in [*sizes, *reversed(sizes)]:  # up and down again, so that a drift of the machine cancels out
             subject = Subject("sampled", level, replace(SETTING, batch=batch), points)
             pairs.append((math.log(points), math.log(warmed({"": subject.both}, 4)[""])))
             del subject
@@ -129,7 +129,7 @@ def growth(bars: Bars) -> None:
 def a_million(bars: Bars) -> None:
     taken = memory("sampled", "block", Setting(batch=1, heads=2, head_dim=32), 2**20, backward=False)
     assert not isinstance(taken, str), taken
-    bars.at_most("block of width 64, 1,048,576 points, forward: most memory", taken.peak / 2**30, 4, "GB")
+    bars.at_most("block of width 64, 1,048,576 points, forward: peak memory", taken.peak / 2**30, 4, "GB")
 
 
 def options(about: str | None) -> argparse.Namespace:
@@ -139,7 +139,7 @@ def options(about: str | None) -> argparse.Namespace:
 
 
 def finish(chosen: argparse.Namespace, bars: Bars, here: dict[str, Any], command: str, **further: object) -> None:
-    """Write the file of the figures, if one is wanted."""
+    """Write the figures to the file that --json names, if any."""
     if chosen.json is None:
         return
     result = {"command": command, "machine": here, "versions": {"torch": torch.__version__}, "bars": bars.rows}

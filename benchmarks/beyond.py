@@ -1,11 +1,11 @@
-"""What rotary and summed attention cost beside sampled, linear and dense attention; bars as ratios of one run.
+"""What do rotary and summed attention cost beside sampled, linear and dense attention?
 
 python benchmarks/beyond.py [--json FILE]
 """
 
 from __future__ import annotations
 
-from attention import Bars, both, finish, options  # first: it sets what torch reads when it loads
+from attention import Bars, both, finish, options  # first, because it sets variables that torch reads when it loads
 
 from sampled_transformer.support.machine import machine
 from sampled_transformer.support.memory import keep_freed_memory
@@ -14,11 +14,11 @@ from sampled_transformer_lab.bench.subjects import MECHANISMS, Mechanism
 
 SUBSETS = (2, 4, 16, 64, 256)  # n_s
 SUBSET_POINTS = 1024
-ENOUGH = 4  # seconds for each row and size
+ENOUGH = 4  # seconds per row and size
 
 
 def subsets() -> dict[str, float]:
-    """Time of the block with dense attention inside subsets of n_s points, as ratios to sampled attention."""
+    """Times of the block with dense attention inside subsets of n_s points, as ratios to sampled attention."""
     for size in SUBSETS:
         MECHANISMS[str(size)] = Mechanism("sampled", {"inner": "dense", "subset": size})
     times = both(SUBSET_POINTS, *((name, "block") for name in ("sampled", "dense", *map(str, SUBSETS))), enough=ENOUGH)
@@ -34,7 +34,7 @@ def main() -> None:
     bars = Bars()
     ours = ("rotary", "summed", "summed-local")
     for points in (256, 1024, 4096, 16384):
-        # Dense attention over 16,384 points takes half a minute here, and is no question.
+        # Dense attention over 16,384 points takes half a minute per call, and the answer is clear.
         names = ("sampled", "linear", *ours, *(["dense"] if points < 16384 else []))
         times = both(points, *((name, "block") for name in names), enough=ENOUGH)
         for name in ours:

@@ -1,11 +1,11 @@
-"""Training steps of amortised clustering: what a form of sampled attention costs beside ISAB(16) + PMA.
+"""What does a training step of amortised clustering with sampled attention cost beside ISAB(16) + PMA?
 
     python benchmarks/clustering.py [--threads 1] [--repeats 5] [--points 500 5000 50000] [--json FILE]
 
-Each variant takes one step as `cluster train` does (forward, backward, clipping, Adam) in turn, again and again, in
-one process; the ratio is that of the medians to ISAB(16) + PMA as it runs here. The row "as published" computes keys
-and values of all points, as the public code does, where the networks here carry the inducing points through the
-projection instead.
+The variants take turns in one process, one step each as `cluster train` makes it (forward, backward, clipping, Adam).
+The ratio compares each median with that of ISAB(16) + PMA as implemented here. The row "as published" computes the keys
+and values of all points, as the public code does; the networks here move the inducing points through the projection
+instead.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from sampled_transformer.support.machine import machine
 from sampled_transformer.support.memory import keep_freed_memory
 from sampled_transformer_lab.bench.measure import load
 
-POINTS_OF_A_STEP = 100_000  # sets of a step: 10, fewer where that would be more points than this
+POINTS_OF_A_STEP = 100_000  # a step has 10 sets, or fewer where 10 would exceed this many points
 REFERENCE = "ISAB(16)+PMA"
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     REFERENCE: ("set-transformer-mixture", {}),
     "ISAB(16)+PMA as published": ("set-transformer-mixture", {}),
-    "rows: 2 points an inducing point": ("set-transformer-mixture", {"attention_options": {"reading": "rows"}}),
+    "rows: 2 points per inducing point": ("set-transformer-mixture", {"attention_options": {"reading": "rows"}}),
     **{
-        f"columns: {kept} inducing points a point": (
+        f"columns: {kept} inducing points per point": (
             "set-transformer-mixture",
             {"attention_options": {"reading": "columns", "kept": kept}},
         )
@@ -93,7 +93,7 @@ def check_published(points: Tensor) -> None:
 
 
 def measure(n: int, repeats: int) -> dict[str, float]:
-    """Median milliseconds of a step of each variant; of one thread its processor time, as others may be at work."""
+    """Median milliseconds per step of each variant: processor time with one thread, as others may use the machine."""
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     points = sample_mixtures(max(1, min(10, POINTS_OF_A_STEP // n)), n, torch.Generator().manual_seed(0)).points
     check_published(points)
@@ -103,7 +103,7 @@ def measure(n: int, repeats: int) -> dict[str, float]:
         for name, step in steps.items():
             begin = clock()
             step()
-            if repeat:  # the first fills caches
+            if repeat:  # the first round warms up
                 seconds[name].append(clock() - begin)
     return {name: 1000 * statistics.median(values) for name, values in seconds.items()}
 
@@ -120,7 +120,7 @@ def main() -> None:
     here = {**machine(), "load": load()}
     rows = []
     for n in arguments.points:
-        print(f"n = {n}, {max(1, min(10, POINTS_OF_A_STEP // n))} sets a step, {arguments.threads} thread(s)")
+        print(f"n = {n}, {max(1, min(10, POINTS_OF_A_STEP // n))} sets per step, {arguments.threads} thread(s)")
         found = measure(n, arguments.repeats)
         for name, milliseconds in found.items():
             ratio = milliseconds / found[REFERENCE]

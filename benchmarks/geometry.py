@@ -1,8 +1,8 @@
-"""Speed of farthest points, neighbours and Chamfer distance beside the plain torch ways of computing them.
+"""How much faster are farthest points, neighbours and Chamfer distance than their plain torch versions?
 
     python benchmarks/geometry.py [--threads 1] [--repeats 3] [--json FILE]
 
-Each pair is timed in turns in one process, and the ratio is that of the medians; results are compared first.
+Both versions must agree first. Then they take turns in one process, and the ratio compares their medians.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def plain_neighbours(points: Tensor, k: int, chunk: int = 1024) -> tuple[Tensor,
 
 
 def plain_chamfer(first: Tensor, second: Tensor) -> Tensor:
-    """All distances at once; the inexact matrix product is left out, else the gradients would differ."""
+    """All distances at once, without the inexact matrix product, which would change the gradients."""
     squared = torch.cdist(first, second, compute_mode="donot_use_mm_for_euclid_dist").square()
     return squared.min(2).values.mean(1) + squared.min(1).values.mean(1)
 
@@ -122,7 +122,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
-    repeats, often = arguments.repeats, 10 * arguments.repeats  # what takes milliseconds needs more turns
+    repeats, often = arguments.repeats, 10 * arguments.repeats  # calls that take milliseconds need more turns
     print(
         f"torch {torch.__version__}, {arguments.threads} threads, medians of {repeats} or {often}: plain, ours, ratio"
     )

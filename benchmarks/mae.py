@@ -1,11 +1,11 @@
-"""Speed of pre-training the masked autoencoder: what embedding only the visible groups and grouping whole batches save.
+"""How much faster does pre-training get by embedding only the visible groups and by grouping whole batches?
 
     python benchmarks/mae.py [--threads 1] [--repeats 3] [--batch 64] [--attention sampled] [--small] [--json FILE]
 
-All ways are timed in turns in one process, and ratios are those of the medians; what can be compared is compared first.
+Results that should agree are compared first. Then all versions take turns in one process; ratios compare medians.
 """
 
-from attention import Bars, finish  # first: it sets what torch reads when it loads
+from attention import Bars, finish  # first, because it sets variables that torch reads when it loads
 
 # isort: split
 import argparse
@@ -24,12 +24,12 @@ from sampled_transformer.models.tokens import group_points
 from sampled_transformer.support.machine import machine
 from sampled_transformer_lab.bench.measure import load
 
-SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 32}  # those of the recipes *-small
+SMALL = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 32}  # the sizes of the recipes *-small
 POINTS = 1024
 
 
 def plain_groups(points: Tensor, groups: int, size: int) -> tuple[Tensor, Tensor]:
-    """Farthest points by the loop that PointNet++ ports share, and neighbours by cdist and topk."""
+    """Farthest points with the loop that PointNet++ ports share, and neighbours with cdist and topk."""
     batch, n, _ = points.shape
     nearest, latest, rows = torch.full((batch, n), 1e10), torch.zeros(batch, dtype=torch.int64), torch.arange(batch)
     chosen = []
@@ -54,7 +54,7 @@ def step(network: MaskedAutoencoder, points: Tensor) -> None:
 
 
 def step_with_all_groups_embedded(network: MaskedAutoencoder, points: Tensor) -> None:
-    """The same step as Point-MAE computes it: all groups are embedded, then the masked ones are thrown away."""
+    """The same step as in Point-MAE: embed all groups, then throw the masked ones away."""
     network.zero_grad()
     groups = group_points(points, network.groups, network.group_size)
     visible, masked = draw_mask(len(points), network.groups, network.mask_ratio)
@@ -69,7 +69,7 @@ def step_with_all_groups_embedded(network: MaskedAutoencoder, points: Tensor) ->
 
 
 def medians(repeats: int, *ways: Callable[[], object]) -> list[float]:
-    """Milliseconds of each way, timed in turns after a first round that does not count."""
+    """Median milliseconds of each version. They take turns, and the first round does not count."""
     times: list[list[float]] = [[] for _ in ways]
     for turn in range(repeats + 1):
         for way, spent in zip(ways, times, strict=True):
@@ -89,7 +89,7 @@ def check(points: Tensor, groups: int, size: int) -> None:
 
 def measure(bars: Bars, batch: int, repeats: int, attention: str, small: bool) -> None:
     torch.manual_seed(0)
-    # Points on ellipsoids, as surfaces are what is grouped, in the 16 bits of a pack: some distances are equal there.
+    # Points on surfaces, here ellipsoids, rounded to the 16 bits of a pack, which makes some distances equal.
     points = torch.nn.functional.normalize(torch.randn(batch, POINTS, 3), dim=2) * (0.2 + 0.8 * torch.rand(batch, 1, 3))
     points = (points * 32767).round() / 32767
     network = MaskedAutoencoder(attention=attention, **(SMALL if small else {}))

@@ -1,7 +1,7 @@
-"""Packing a tree of meshes: does a second worker halve the time, and are the cores busy?
+"""Does a second worker halve the time to pack a tree of meshes, and are the cores busy?
 
-Makes a tree like ModelNet40's (40 classes, class/{train,test}/*.off, joined headers in some files) of generated
-meshes, packs it with 1 and with 2 workers, and prints what each run took.
+Generates a tree of meshes like ModelNet40's (40 classes, class/{train,test}/*.off, joined headers in some files), packs
+it with 1 and with 2 workers, and prints the time, the speed-up and how busy the cores were.
 
     python benchmarks/packing.py [--meshes 2000] [--points 2048]
 """
@@ -43,7 +43,7 @@ def surface(kind: int, side: int, generator: np.random.Generator) -> tuple[np.nd
 
 
 def make_tree(root: Path, meshes: int) -> int:
-    """Write the tree and return its size in bytes; 200 to 5,000 faces a mesh."""
+    """Write the tree, with 200 to 5,000 faces per mesh, and return its size in bytes."""
     generator = np.random.default_rng(0)
     size = 0
     for number in range(meshes):

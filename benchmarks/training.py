@@ -1,10 +1,10 @@
-"""A whole training step of the basic setting against its matrix products alone, and the share of the data in it.
+"""How much of a training step of the basic setting is matrix products, and how much is loading the data?
 
     python benchmarks/training.py [--points 1024] [--json FILE]
 
-The time of the products alone is what the same number of operations takes in torch.mm of (batch * points, 256) by
-(256, 256), measured in turns with the steps. Steps are measured with all products of the network and its gradients, and
-as they are: without those for points that the max-pool leaves without a gradient (see `linear.Linear`).
+The products alone would take as long as the same number of operations in torch.mm of (batch * points, 256) by
+(256, 256), which takes turns with the steps. Steps are measured twice: with all products, and as they really run,
+without the products for points that get no gradient from the max-pool (see `layers.sparse_gradient`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BATCH, CLASSES, STORED = 64, 40, 2048
 
 
 def shapes(count: int) -> Pack:
-    """Boxes and ellipsoids of all proportions: surfaces with normals, so that the max-pool has something to choose."""
+    """Boxes and ellipsoids of many proportions, with normals, so that the max-pool has something to choose from."""
     generator = np.random.default_rng(0)
     directions = generator.normal(size=(count, STORED, 3))
     box = (np.arange(count) % 2 == 0)[:, None, None]
@@ -96,7 +96,7 @@ def main() -> None:
         measured["step"] = seconds(step)
         measured["whole"] = seconds(whole_step)
         measured["product"] = seconds(lambda: torch.mm(left, right))
-        if round_ >= 3:  # the first ones compile, and touch the memory of the others
+        if round_ >= 3:  # the first rounds compile and touch the memory that later rounds reuse
             computed.append(operations(step))
             for name, value in measured.items():
                 times[name].append(value)
@@ -118,10 +118,10 @@ def main() -> None:
     }
     print(
         f"{options.points} points, batches of {BATCH}; torch.mm {speed / 1e9:.0f} GFLOPS\n"
-        f"with all products: {whole:.3f} s a step, of which they would take {result['whole_percent']:.0f} % alone "
+        f"with all products: {whole:.3f} s per step; alone they would take {result['whole_percent']:.0f} % of it "
         "(at least 65)\n"
-        f"without those whose gradient is zero: {one_step:.3f} s a step, {result['points_per_second']:,.0f} points/s; "
-        f"the others would take {result['computed_percent']:.0f} % alone\n"
+        f"without those whose gradient is zero: {one_step:.3f} s per step, "
+        f"{result['points_per_second']:,.0f} points/s; the others alone would take {result['computed_percent']:.0f} %\n"
         f"loading and augmentation {result['data_percent']:.1f} % of a step (at most 10)"
     )
     if options.json is not None:

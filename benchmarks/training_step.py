@@ -1,7 +1,7 @@
-"""A training step of the basic network on a CPU: what keeping freed memory and skipping zero gradients are worth.
+"""How much faster on a CPU is a training step that keeps freed memory and skips zero gradients?
 
-Both claims are ratios of interleaved steps in one process, except for memory, whose setting cannot be taken back:
-there every repeat runs one process with it and one without.
+Steps with and without skipping take turns in one process. Keeping memory cannot be switched off again, so every repeat
+runs one process with it and one without.
 
     python benchmarks/training_step.py
 """
@@ -24,7 +24,7 @@ from sampled_transformer.support.memory import keep_freed_memory
 
 
 def steps(points: int, count: int) -> tuple[list[float], list[float]]:
-    """Seconds of steps with torch's own backward pass and with that of `Linear`, in turns, on bricks."""
+    """Seconds of steps on bricks, in turns: with torch's backward pass of linear layers, and with ours."""
     torch.manual_seed(0)
     pack = load_data("bricks", "train")
     network = create_model("basic", classes=len(pack.classes), attention="sampled")
@@ -32,7 +32,7 @@ def steps(points: int, count: int) -> tuple[list[float], list[float]]:
     plain, times = linear._plain, ([], [])
     for step in range(2 * count):
         batch = pack.batch(torch.randint(len(pack), (64,)).numpy())
-        several = -(-points // batch.points.shape[1])  # repeat the 512 stored points, a little moved, for larger sets
+        several = -(-points // batch.points.shape[1])  # larger sets repeat the 512 stored points, slightly moved
         xyz = batch.points.repeat(1, several, 1)[:, :points]
         xyz = xyz + 0.01 * torch.randn_like(xyz)
         normals = batch.normals.repeat(1, several, 1)[:, :points]

@@ -1,7 +1,8 @@
-"""How sampled attention approaches dense attention as it reads more: measured on a layer, not proved.
+"""How sampled attention approaches dense attention as each point reads more others: a measurement, not a proof.
 
-Each estimate is the output of a whole attention layer, its projections included, in evaluation, where cycles belong to
-a seed: the same figures in any process. Errors are relative, |estimate - dense| / |dense| over all points and features.
+Each estimate is the output of a whole attention layer, projections included. The layer is in evaluation mode, where a
+seed fixes the cycles, so every process finds the same figures. Errors are relative over all points and features:
+|estimate - dense| / |dense|.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sampled_transformer.theory.tables import markdown
 
 from .bench.study import slope as line_slope
 
-# What a layer that reads R others for each point may be. "average" is the paper's: R layers, their outputs averaged.
+# The options of a layer in which every point reads R others. "average" is the paper's: the mean of R layers' outputs.
 ESTIMATES: dict[str, dict[str, Any]] = {
     "average": {},
     "one softmax": {},
@@ -42,15 +43,18 @@ def with_options(layer: SampledAttention, **options: Any) -> Attention:
 
 
 def dense_output(layer: SampledAttention, x: Tensor) -> Tensor:
-    """Eq. 1 with the weights of the layer: every point reads all."""
+    """Eq. 1 with the weights of the layer: every point reads all points."""
     query, key, value = (layer.split(project(x)) for project in (layer.query, layer.key, layer.value))
-    return layer.output(read_all(query, key, value, None, layer.scale).flatten(2))
+    out: Tensor = layer.output(read_all(query, key, value, None, layer.scale).flatten(2))
+    return out
 
 
 def average_limit(layer: SampledAttention, x: Tensor) -> Tensor:
-    """What the mean over ever more cycles tends to: the mean over all others j of the softmax over i and j alone.
+    """The limit of the mean over more and more cycles.
 
-    A random cycle makes every other point the successor equally often.
+    A random cycle makes every other point j the successor of i equally often, so the mean tends to
+
+        out_i = 1 / (n - 1) * sum over j != i of softmax over {i, j} alone.
     """
     query, key, value = (layer.split(project(x)).transpose(1, 2) for project in (layer.query, layer.key, layer.value))
     scores = layer.scale * query @ key.transpose(2, 3)  # (sets, heads, n, n)
@@ -58,23 +62,24 @@ def average_limit(layer: SampledAttention, x: Tensor) -> Tensor:
     n = x.shape[1]
     share = share.masked_fill(torch.eye(n, dtype=torch.bool), 0) / max(n - 1, 1)
     mixed = share @ value + (1 - share.sum(-1, keepdim=True)) * value
-    return layer.output(mixed.transpose(1, 2).flatten(2))
+    out: Tensor = layer.output(mixed.transpose(1, 2).flatten(2))
+    return out
 
 
 def estimate(layer: SampledAttention, x: Tensor, name: str, rounds: int, seed: int) -> Tensor:
-    """The output of the layer when every point reads `rounds` others in the way of that name."""
-    if name == "average":
-        return with_options(layer, samples=rounds, seed=seed)(x)
-    return with_options(layer, rounds=rounds, seed=seed, **ESTIMATES[name])(x)
+    """The output of the layer when every point reads `rounds` others by the estimate of this name."""
+    reading = {"samples": rounds} if name == "average" else {"rounds": rounds, **ESTIMATES[name]}
+    out: Tensor = with_options(layer, seed=seed, **reading)(x)
+    return out
 
 
 def relative_error(estimated: Tensor, exact: Tensor) -> float:
-    return ((estimated - exact).norm() / exact.norm()).item()
+    return float((estimated - exact).norm() / exact.norm())
 
 
 @torch.inference_mode()
 def errors(layer: SampledAttention, x: Tensor, rounds: Sequence[int], seeds: int = SEEDS) -> dict[str, Any]:
-    """Relative errors against dense attention by estimate and rounds, means over seeds; and how far the limit is."""
+    """Relative errors against dense attention by estimate and rounds (means over seeds), and that of the limit."""
     dense, limit = dense_output(layer, x), average_limit(layer, x)
     found: dict[str, list[float]] = {name: [] for name in (*ESTIMATES, LIMIT)}
     for count in rounds:
@@ -87,19 +92,19 @@ def errors(layer: SampledAttention, x: Tensor, rounds: Sequence[int], seeds: int
 
 
 def powers(n: int) -> list[int]:
-    """1, 2, 4, ... below n - 1, and n - 1, all others."""
+    """The powers of two below n - 1, and n - 1 itself, which means all other points."""
     return [*(2**power for power in range(20) if 2**power < n - 1), n - 1]
 
 
 def slope(rounds: Sequence[int], values: Sequence[float], most: int) -> float:
-    """The exponent of an error in R by least squares, for R up to `most`."""
+    """The exponent p of an error that falls as R^p, fitted by least squares for R up to `most`."""
     return line_slope([(math.log(r), math.log(v)) for r, v in zip(rounds, values, strict=True) if r <= most])
 
 
 def layer_and_input(weights: str, shapes: int = 4, points: int = 256, *, fresh: bool = False) -> tuple[Any, Tensor]:
-    """The first attention layer of a network that comes with the package, and what it reads on bricks.
+    """The first attention layer of a network that comes with the package, and the layer's input for some bricks.
 
-    With `fresh` weights it is the same network before its training.
+    With `fresh`, the network has new random weights instead of the trained ones.
     """
     from sampled_transformer.inference.trained import view_of
     from sampled_transformer.models import create_model
@@ -114,7 +119,7 @@ def layer_and_input(weights: str, shapes: int = 4, points: int = 256, *, fresh: 
             network = create_model(description.model, **description.options)
     view = replace(view_of(description, path), points=points)
     pack = load_split("bricks", None, "test", points)
-    pack = pack.select(np.arange(shapes) * (len(pack) // shapes))  # of all kinds
+    pack = pack.select(np.arange(shapes) * (len(pack) // shapes))  # spread over the classes
     batch = next(iter(Batches(pack, view.transforms()[1], view.normals, shapes)))
     layer = next(module for module in network.modules() if isinstance(module, SampledAttention))
     seen: list[Tensor] = []
@@ -126,7 +131,7 @@ def layer_and_input(weights: str, shapes: int = 4, points: int = 256, *, fresh: 
 
 
 def study(weights: str = "bricks") -> dict[str, Any]:
-    """Both cases, as the results page reads them."""
+    """Measure random and trained weights; the results page reads what this returns."""
     begin = time.perf_counter()
     cases = {}
     for case, fresh in (("random", True), ("trained", False)):
@@ -146,7 +151,7 @@ def study(weights: str = "bricks") -> dict[str, Any]:
 
 
 def tables(result: dict[str, Any]) -> Iterator[str]:
-    """The errors as Markdown, with the slopes and the distance of the average's limit."""
+    """The errors as Markdown tables, with their exponents and the distance of the average's limit."""
     n = result["points"]
     for case, found in result["cases"].items():
         yield f"### {case.capitalize()} weights\n"

@@ -1,4 +1,7 @@
-"""What the theory promises, tried: small trained networks on functions of a set for which every pair matters."""
+"""The theory in practice: train small networks on functions of a set that depend on every pair of points.
+
+The theorem says that sampled attention can approximate them; this measures how well training finds the way.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ TARGETS = ("rank", "farthest", "centre")
 
 @dataclass(frozen=True)
 class Trial:
-    """One network: a mechanism, its depth, and for sampled attention the cycles that each layer averages."""
+    """One network: its mechanism, its depth, and how many cycles each layer of sampled attention averages."""
 
     attention: str
     depth: int
@@ -37,7 +40,7 @@ TRIALS = [
 
 
 class AveragedAttention(SampledAttention):
-    """Sampled attention averaged over `samples` cycles in training too, not in evaluation alone."""
+    """Sampled attention that averages over `samples` cycles in training too, not only in evaluation."""
 
     def forward(
         self,
@@ -53,7 +56,7 @@ class AveragedAttention(SampledAttention):
 
 
 class SetNetwork(nn.Module):
-    """Points (sets, n, 3) to one number for each target and point."""
+    """Map points (sets, n, 3) to one number per target and point."""
 
     def __init__(self, trial: Trial, dim: int = 64, heads: int = 4) -> None:
         super().__init__()
@@ -72,11 +75,12 @@ class SetNetwork(nn.Module):
         x = self.embed(points)
         for block in self.blocks:
             x = block(x, points)
-        return self.head(x)
+        out: Tensor = self.head(x)
+        return out
 
 
 def targets(points: Tensor) -> Tensor:
-    """Rank along the first axis, distance to the farthest point, distance to the centre, (sets, n, 3)."""
+    """Rank along the first axis, distance to the farthest point, distance to the centre: (sets, n, 3)."""
     below = (points[:, None, :, 0] < points[:, :, None, 0]).sum(-1) / max(points.shape[1] - 1, 1)
     farthest = torch.cdist(points, points).amax(-1)
     centre = (points - points.mean(1, keepdim=True)).norm(dim=-1)
@@ -84,16 +88,16 @@ def targets(points: Tensor) -> Tensor:
 
 
 def random_sets(sets: int, n: int, generator: torch.Generator) -> Tensor:
-    """Points uniform in boxes of random place and size, so that the rank of a point is not told by its place alone."""
+    """Uniform points in boxes of random place and size, so that a point's coordinates do not reveal its rank."""
     sides = 0.25 + 0.75 * torch.rand(sets, 1, 3, generator=generator)
     corner = (1 - sides) * torch.rand(sets, 1, 3, generator=generator)
     return corner + sides * torch.rand(sets, n, 3, generator=generator)
 
 
 def train(trial: Trial, steps: int, seed: int = 0, *, n: int = 32, batch: int = 64) -> list[float]:
-    """Train one network and return its root mean square error on new sets, in deviations of each target.
+    """Train one network and return its root mean square error on new sets, per target.
 
-    An error of 1 is that of always answering the mean.
+    Errors are in standard deviations of the target: a network that always answers the mean has an error of 1.
     """
     generator = torch.Generator().manual_seed(seed)
     test = random_sets(512, n, generator)
@@ -114,11 +118,11 @@ def train(trial: Trial, steps: int, seed: int = 0, *, n: int = 32, batch: int = 
             schedule.step()
     with torch.no_grad():
         difference = network.eval()(test) - (wanted - mean) / deviation
-    return difference.square().mean((0, 1)).sqrt().tolist()
+    return [float(error) for error in difference.square().mean((0, 1)).sqrt()]
 
 
 def practice_tables(steps: int = 1000, seed: int = 0) -> Iterator[str]:
-    """The errors of all trials, one line as soon as it is trained, then all as a table."""
+    """Train every trial: yield one line per trial when it is trained, then the table of all."""
     if steps < 10:
         raise ValueError(f"steps: expected at least 10, got {steps}")
     rows = []
@@ -126,5 +130,5 @@ def practice_tables(steps: int = 1000, seed: int = 0) -> Iterator[str]:
         errors = [f"{value:.3f}" for value in train(trial, steps, seed)]
         rows.append([trial.attention, str(trial.depth), str(trial.rounds), *errors])
         yield "  ".join(rows[-1])
-    yield f"\n## Trained networks ({steps} steps, seed {seed}; 1 is always answering the mean)\n"
+    yield f"\n## Trained networks ({steps} steps, seed {seed}; always answering the mean gives 1)\n"
     yield markdown(["attention", "blocks", "cycles averaged", *TARGETS], rows)

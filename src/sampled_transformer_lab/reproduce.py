@@ -1,4 +1,4 @@
-"""Make the runs of a study one by one, each in a process of its own, and keep their results."""
+"""Make the runs of a study, each in a process of its own, and keep their results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from typing import Any
 from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 from sampled_transformer.support.printable import printable
+from sampled_transformer.support.registry import look_up
 
 from .studies import STUDIES, Study
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a study finds its data, and leaves its runs and their results."""
+    """Where a study finds its data, and where it puts its runs and results."""
 
     study: str
     results: Path = Path("results")
@@ -49,22 +50,25 @@ def reproduce(
     workers: int = 1,
     rows: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Make the runs of a study that have no result yet, `workers` side by side; says what was made as it is done.
+    """Make every run of a study that has no result yet, and yield one line per finished run.
 
-    Those of the given `rows` alone, if there are any given.
+    The same command resumes a run that was interrupted.
 
-    A run that was interrupted goes on where it stopped, by the same command.
+    Args:
+        name: the study.
+        root: folder of the data set, for studies that need one.
+        results: folder of the result files.
+        runs: folder of the run folders.
+        workers: number of runs at the same time.
+        rows: the rows to make (default: all).
     """
-    if name not in STUDIES:
-        raise ValueError(f"table: expected one of {', '.join(STUDIES)}, got {name!r}")
-    study, place = STUDIES[name], Place(name, results, runs, root)
+    study, place = look_up("table", name, STUDIES), Place(name, results, runs, root)
     if study.needs_root and root is None:
-        raise ValueError(f"root: expected the folder that holds the data set of {name}")
+        raise ValueError(f"root: expected the folder that holds the data set of {name}, got none")
     if workers < 1:
         raise ValueError(f"workers: expected at least 1, got {workers}")
     for row in rows or ():
-        if row not in study.rows:
-            raise ValueError(f"rows: expected some of {', '.join(study.rows)}, got {row!r}")
+        look_up("rows", row, study.rows)
     wanted = [run for run in study.runs() if rows is None or run[0] in rows]
     missing = [run for run in wanted if not place.result(*run).is_file()]
     yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result"
@@ -77,7 +81,7 @@ def reproduce(
     for (row, seed), job in side_by_side(study, missing, workers, make):
         try:
             yield job.result()
-        except ValueError as error:  # the others can still be made
+        except ValueError as error:  # the other runs can still be made
             failed.append(str(error))
             yield f"{row}, seed {seed}: failed"
     if failed:
@@ -87,9 +91,10 @@ def reproduce(
 def side_by_side(
     study: Study, runs: Sequence[tuple[str, int]], workers: int, make: Callable[[str, int], str]
 ) -> Iterator[tuple[tuple[str, int], Future[str]]]:
-    """Every run (row, seed) as it is done. One that needs another begins after it, and no worker waits for that.
+    """Make runs in `workers` threads, and yield each (row, seed) with its job when it is done.
 
-    It fails with the one that it needs.
+    A run that depends on another starts after it; meanwhile the workers make other runs. If a run fails, those that
+    depend on it fail with it.
     """
     waiting, jobs = list(runs), dict[tuple[str, int], Future[str]]()
 
@@ -115,12 +120,13 @@ def side_by_side(
                 for job in done:
                     yield under_way.pop(job), job
         except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)  # Ctrl-C reaches the runs as well, which save themselves
+            # Ctrl-C reaches the runs too, and each of them saves its state before it ends.
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
 def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
-    """The command of one run."""
+    """The arguments of the program for one run."""
     entry = study.rows[row]
     runs = shlex.quote(str(place.runs / place.study))
     parts = shlex.split(entry.command.format(root=shlex.quote(place.root or ""), runs=runs, seed=seed))
@@ -133,7 +139,7 @@ def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
 
 
 def make_run(study: Study, place: Place, row: str, seed: int, threads: str) -> str:
-    """One run in a process of its own, with its share of the cores; what it found becomes a file of the results."""
+    """Make one run in a process of its own with its share of the cores, write its result file, and return one line."""
     command = words(study, place, row, seed)
     environment = {"OMP_NUM_THREADS": threads, **os.environ}
     begin = time.perf_counter()
@@ -158,7 +164,7 @@ def make_run(study: Study, place: Place, row: str, seed: int, threads: str) -> s
 
 
 def headline(result: dict[str, Any]) -> str:
-    """What one looks at first in a result of any command."""
+    """The most important figure of a result, whichever command made it."""
     figures = result.get("figures", result)
     if "LL0" in figures:
         return f"LL0 {figures['LL0']:.4f}"
@@ -166,14 +172,14 @@ def headline(result: dict[str, Any]) -> str:
         figures = figures.get(name, figures)
     if "accuracy" in figures:
         value = figures["accuracy"]
-        return f"{100 * (value['mean'] if isinstance(value, dict) else value):.2f} %"  # of few shots, or of evaluate
+        return f"{100 * (value['mean'] if isinstance(value, dict) else value):.2f} %"
     if "test_accuracy" in figures:
         return f"{100 * figures['test_accuracy']:.2f} %"
     return f"loss {figures['train_loss']:.4f}"
 
 
 def write_result(path: Path, result: dict[str, Any], root: str | None) -> None:
-    """Keep what a table needs. Where the data lies on this machine is nobody's business."""
+    """Write a result file. Its command does not show where the data set lies on this machine."""
     if root is not None:
         words = shlex.split(result["command"])
         before = ["", *words[:-1]]

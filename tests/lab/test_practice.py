@@ -1,3 +1,5 @@
+"""Small networks learn functions of a set, repeatably."""
+
 from __future__ import annotations
 
 import pytest
@@ -8,7 +10,7 @@ from sampled_transformer_lab import practice
 from sampled_transformer_lab.practice import AveragedAttention, SetNetwork, Trial, random_sets, targets, train
 
 
-def test_targets_are_what_they_say() -> None:
+def test_targets_equal_their_definitions() -> None:
     points = random_sets(3, 6, torch.Generator().manual_seed(0))
     assert points.min() >= 0
     assert points.max() <= 1
@@ -19,7 +21,7 @@ def test_targets_are_what_they_say() -> None:
             assert wanted[k, 2] == pytest.approx(float((cloud[k] - cloud.mean(0)).norm()), abs=1e-6)
 
 
-def test_averaging_uses_so_many_cycles_in_training_and_evaluation() -> None:
+def test_averages_over_samples_in_training_and_evaluation() -> None:
     layer = AveragedAttention(8, 2, samples=3)
     x = torch.randn(2, 7, 8)
     for mode in (True, False):

@@ -1,4 +1,4 @@
-"""Tables are made run by run, and go on where they stopped."""
+"""Tables are made run by run, and the same command continues where it stopped."""
 
 from __future__ import annotations
 
@@ -139,9 +139,10 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "table: expected one of basic-bricks, basic-modelnet40, "),
-        (["basic-modelnet40"], "root: expected the folder that holds the data set of basic-modelnet40"),
-        (["basic-bricks", "--rows", '["dense"]'], "rows: expected some of basic-none, basic-dense, "),
+        (["basic-brick"], "; did you mean 'basic-bricks'?"),
+        (["nothing"], "table: expected one of autoencoder-small, basic-bricks, "),
+        (["basic-modelnet40"], "root: expected the folder that holds the data set of basic-modelnet40, got none"),
+        (["basic-bricks", "--rows", '["dense"]'], "rows: expected one of basic-dense, basic-induced, "),
         (["basic-bricks", "--workers", "0"], "workers: expected at least 1, got 0"),
     ],
 )

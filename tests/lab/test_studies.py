@@ -1,4 +1,4 @@
-"""Every table is made of commands that the program knows."""
+"""Every row of a table is a command that the program accepts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_nested_options_of_variants_are_all_read(capsys: pytest.CaptureFixture[s
     assert options == {"rounds": 4, "estimator": "consistent"}
 
 
-def test_which_need_a_data_set_from_elsewhere() -> None:
+def test_studies_that_need_a_data_set_of_the_user() -> None:
     assert {name for name, study in STUDIES.items() if study.needs_root} == {
         "basic-modelnet40",
         "hierarchical-modelnet40",

@@ -1,1 +1,1 @@
-"""Time and memory of attention, beside every rival, on the user's own machine."""
+"""Measure the time and memory of attention and its rivals on the user's own machine."""

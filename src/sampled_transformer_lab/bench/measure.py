@@ -1,4 +1,4 @@
-"""Seconds and bytes."""
+"""Measure seconds and bytes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from sampled_transformer.support.memory import give_back_memory
 
 from .subjects import Setting, Subject
 
-TIMEOUT = 600  # seconds of a process that measures memory
+TIMEOUT = 600  # seconds that a process may take to measure memory
 TOO_LONG = "takes too long"
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def wait(device: str) -> None:
+    """Wait until the device has finished its work."""
     if device != "cpu":
         torch.get_device_module(device).synchronize(device)
 
 
 def seconds(run: Callable[[], None], device: str = "cpu") -> float:
+    """The wall time of one call."""
     wait(device)
     begin = time.perf_counter()
     run()
@@ -42,24 +44,25 @@ def seconds(run: Callable[[], None], device: str = "cpu") -> float:
 def interleaved(
     runs: Mapping[str, Callable[[], None]], repeats: int, device: str = "cpu", enough: float = 3.0
 ) -> dict[str, float]:
-    """The median time of each, one after the other in every round, so that all meet the same state of the machine.
+    """The median time of each run. Every round calls all runs, so that all see the same state of the machine.
 
-    Each must have run before, to compile what it compiles. One that has taken `enough` seconds sits out the rest.
+    Each must have been called before, so that compilation does not count. A run that has taken `enough` seconds skips
+    the remaining rounds.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     for round_ in range(repeats):
         turn = round_ % max(1, len(names))
-        for name in names[turn:] + names[:turn]:  # nobody is always the first
+        for name in names[turn:] + names[:turn]:  # no run always comes first
             if sum(times[name]) < enough:
                 times[name].append(seconds(runs[name], device))
     return {name: median(values) for name, values in times.items()}
 
 
 def kept_bytes(subject: Subject) -> int:
-    """Bytes that autograd keeps between the forward and the backward pass, parameters not counted."""
+    """Bytes that autograd keeps between the forward and the backward pass, without the parameters."""
     parameters = {parameter.untyped_storage().data_ptr() for parameter in subject.module.parameters()}
-    kept: dict[int, Tensor] = {}  # the tensors themselves: a freed one would lend its address to another
+    kept: dict[int, Tensor] = {}  # keeps the tensors alive: another tensor could reuse the address of a freed one
 
     def keep(tensor: Tensor) -> Tensor:
         if tensor.untyped_storage().data_ptr() not in parameters:
@@ -72,12 +75,12 @@ def kept_bytes(subject: Subject) -> int:
 
 
 def load() -> float | None:
-    """How many processes were busy during the last minute, this one included; None where the system does not tell."""
+    """The load average of the last minute, this process included, or None where the system does not report it."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def available_memory() -> int:
-    """Bytes that a process may still take, as far as the system tells."""
+    """Bytes that a process may still take, as far as the system reports them."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
@@ -91,11 +94,11 @@ def available_memory() -> int:
 
 @dataclass(frozen=True)
 class Bytes:
-    """What one pass of a fresh process took.
+    """The memory of one pass in a fresh process.
 
     Args:
-        peak: the most memory, beyond what the process held before.
-        kept: between the forward and the backward pass, if there is one.
+        peak: peak memory beyond what the process held before.
+        kept: bytes kept for the backward pass, or None without one.
     """
 
     peak: int
@@ -103,7 +106,7 @@ class Bytes:
 
 
 def memory(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> Bytes | str:
-    """The bytes of one pass in a fresh process; the reason, in one line, if it could not."""
+    """The memory of one pass in a fresh process, or one line that says why it could not be measured."""
     return memories(name, level, setting, [points], backward)[0]
 
 
@@ -115,9 +118,10 @@ def memories(
     backward: bool = True,
     patience: float = math.inf,
 ) -> list[Bytes | str]:
-    """The same for several sizes, the smallest first: all in one process where the peak can be counted anew.
+    """The memory of several sizes, smallest first.
 
-    A start takes longer than most measurements. Nothing larger is measured after one of more than `patience` seconds.
+    Starting a process takes longer than most measurements, so one process measures all sizes where the system can
+    reset the peak. After a measurement that took more than `patience` seconds, no larger size is measured.
     """
     if len(sizes) > 1 and setting.device == "cpu" and not CLEAR.is_file():
         answers: list[Bytes | str] = []
@@ -157,11 +161,11 @@ def memories(
 
 
 def measure_here() -> None:
-    """The other end of `memories`: reads the request, prints the bytes of each size."""
+    """The other end of `memories`, in the fresh process: read the request and print one line per size."""
     request = json.load(sys.stdin)
     setting, backward = Setting(**request["setting"]), request["backward"]
     passes = "both" if backward else "forward"
-    # What is compiled is compiled before, on a set just large enough for it.
+    # Compile first, on a set just large enough for the compiled kernel, so that compilation does not count.
     small = max(64, -(-SMALLEST // (setting.batch * setting.dim)))
     getattr(Subject(request["name"], request["level"], setting, min(small, max(request["sizes"]))), passes)()
     for points in request["sizes"]:
@@ -177,7 +181,7 @@ def measure_here() -> None:
 
 
 def _most_memory(device: str, reset: bool = False) -> int:
-    """The most memory the process has held; with `reset`, what it holds now, from where the most is counted anew."""
+    """The peak memory of this process. With `reset`, start a new peak and return what the process holds now."""
     if device != "cpu":
         module = torch.get_device_module(device)
         if reset:

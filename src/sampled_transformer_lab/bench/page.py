@@ -1,4 +1,4 @@
-"""bench.html: time and memory over the number of points, with the exponents of their growth."""
+"""bench.html: charts of time and memory over the number of points."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from sampled_transformer.support.atomic import atomic_write
 from .tables import TITLES
 
 DASHES = ("solid", "dash", "dot")
-MEMORY = {"peak_bytes": "most memory of a fresh process", "kept_bytes": "kept for the backward pass"}
+MEMORY = {"peak_bytes": "peak memory of a fresh process", "kept_bytes": "kept for the backward pass"}
 
 
 def write_page(path: Path, result: dict[str, Any]) -> None:
+    """Write the page of one benchmark to a file."""
     with atomic_write(path) as file:
         file.write(page(result).encode("utf-8"))
 
 
 def page(result: dict[str, Any]) -> str:
-    """The page of one benchmark."""
+    """The page of one benchmark, as HTML."""
     setting, machine = result["plan"]["setting"], result["machine"]
     sizes = f"batch {setting['batch']}, {setting['heads']} heads of {setting['head_dim']}"
     threads = f"{machine['threads']} of {machine['cores']} cores"
     place = f"{machine['device']}, {threads}, torch {result['versions']['torch']}"
     body = [
         "<h1>Attention over the number of points</h1>",
-        f"<p>{escape(sizes)}; {escape(place)}. Medians of interleaved repeats; both axes are logarithmic, so that a "
-        "straight line is a power of the number of points: its exponent stands behind the name.</p>",
+        f"<p>{escape(sizes)}; {escape(place)}. Medians of interleaved repeats. Both axes are logarithmic, so a "
+        "power of the number of points is a straight line. The number behind each name is its exponent.</p>",
     ]
     names = list(dict.fromkeys(entry["mechanism"] for entry in [*result["times"], *result["memory"]]))
     charts = []
@@ -56,7 +57,7 @@ def page(result: dict[str, Any]) -> str:
 def chart(
     entries: Sequence[dict[str, Any]], key: str, unit: str, factor: float, names: list[str], labels: dict[str, str]
 ) -> Any:
-    """One line for each mechanism, in the same colour on every chart of the page."""
+    """One chart: one line per mechanism, in the same colour on every chart of the page."""
     figure = graph_objects().Figure()
     for number, name in enumerate(names):
         pairs = [(e["points"], factor * e[key]) for e in entries if e["mechanism"] == name and e.get(key)]

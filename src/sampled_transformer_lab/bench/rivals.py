@@ -1,4 +1,4 @@
-"""What attention is measured against, besides the mechanisms of the registry."""
+"""What we measure attention against, besides the mechanisms of the registry."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sampled_transformer.attention.base import Attention
 from sampled_transformer.cycles import Cycle
 from sampled_transformer.sets import Sets
 
-FLEX_BLOCK = 128  # points of a block of FlexAttention's masks
+FLEX_BLOCK = 128  # points per block of FlexAttention's mask
 
 
 class ExplicitAttention(Attention):
-    """Dense attention (Eq. 1a) with the n x n matrix written out, as in the paper's time."""
+    """Dense attention (Eq. 1a) that builds the n x n matrix, as implementations did when the paper was written."""
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
@@ -25,9 +25,10 @@ class ExplicitAttention(Attention):
 
 
 class FlexAttention(Attention):
-    """Sampled attention through torch's FlexAttention: the points in the order of the cycle, the pattern as a band.
+    """Sampled attention through torch's FlexAttention.
 
-    On CPUs it has no backward pass.
+    The points are sorted in the order of the cycle, so that the pattern of Eq. 4 becomes a band. FlexAttention has no
+    backward pass on CPUs.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -51,7 +52,7 @@ class FlexAttention(Attention):
 
 
 def _band(n: int, device: torch.device) -> Any:
-    """The pattern of Eq. 4 for points in the order of the cycle, as a mask of blocks."""
+    """The pattern of Eq. 4 as a block mask, for points in the order of the cycle."""
     from torch.nn.attention.flex_attention import BlockMask
 
     blocks = -(-n // FLEX_BLOCK)
@@ -71,7 +72,7 @@ def _band(n: int, device: torch.device) -> Any:
 
 
 class Products(nn.Module):
-    """The matrix products of a layer or a block and nothing else: the floor of every mechanism with projections."""
+    """Only the matrix products of a layer or a block: a lower bound for every mechanism with projections."""
 
     def __init__(self, dim: int, count: int) -> None:
         super().__init__()

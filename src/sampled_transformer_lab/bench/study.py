@@ -1,4 +1,4 @@
-"""A whole benchmark: which measurements it holds, and how they are made one after the other."""
+"""A whole benchmark: the plan of its measurements, and how they are made one after the other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .measure import Bytes, available_memory, interleaved, load, memories
 from .subjects import LEVELS, MECHANISMS, Setting, Subject, memory_needed
 
 PASSES = ("forward", "both")
-SPARE = 0.8  # of the available memory that a measurement may take
-LARGE = 1024  # points from which exponents are fitted
-PATIENCE = 6  # times the limit of a call: what the measurement of its memory, two calls, may take
+SPARE = 0.8  # the share of the available memory that a measurement may take
+LARGE = 1024  # exponents are fitted to sets of at least this many points
+PATIENCE = 6  # measuring memory makes two calls and may take this many times the limit of one call
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Plan:
 
     Args:
         points: sizes of the sets.
-        mechanisms: names, see MECHANISMS.
+        mechanisms: names of rows, see MECHANISMS.
         levels: attention alone on q, k and v ("core"), with its projections ("layer"), in its "block", or in the basic
             classification "network".
-        passes: "forward" alone, or "both" forward and backward.
+        passes: "forward", or "both" for forward and backward.
         setting: the other sizes.
-        repeats: rounds of each measurement, of which the median counts.
-        limit: seconds that one call may take; what can be expected to take longer is left out.
-        memory: also measure bytes, each row in a fresh process.
-        times: measure seconds.
+        repeats: rounds of each measurement; the result is their median.
+        limit: seconds that one call may take. Calls that would probably take longer are left out.
+        memory: measure memory, each row in a fresh process.
+        times: measure times.
     """
 
     points: Sequence[int] = (256, 1024, 4096, 16384, 65536, 1048576)
@@ -59,7 +59,7 @@ class Plan:
             ("mechanisms", self.mechanisms, tuple(MECHANISMS)),
         ):
             if not values:
-                raise ValueError(f"{name}: expected at least one")
+                raise ValueError(f"{name}: expected at least one, got none")
             for value in values:
                 look_up(name, value, dict.fromkeys(known))
         sizes = {"points": min(self.points, default=0), **asdict(self.setting), "repeats": self.repeats}
@@ -69,21 +69,22 @@ class Plan:
         if len(set(self.points)) < len(self.points):
             raise ValueError(f"points: expected different sizes, got {', '.join(map(str, self.points))}")
         if not self.steps():
-            raise ValueError("mechanisms, levels, memory: expected something to measure, but no row has these levels")
+            raise ValueError("mechanisms, levels, memory: expected something to measure, got no row with these levels")
         if not self.limit > 0:
             raise ValueError(f"limit: expected a positive number of seconds, got {self.limit}")
 
     def steps(self) -> int:
-        """How many measurements there are, for the progress bar."""
+        """The number of measurements, for the progress bar."""
         rows = sum(len(self.rows(level)) for level in self.levels) * len(self.points)
         return rows * (len(self.passes) * self.times + self.memory)
 
     def rows(self, level: str) -> list[str]:
+        """The mechanisms that exist at this level."""
         return [name for name in self.mechanisms if level in MECHANISMS[name].levels]
 
 
 PRESETS: dict[str, Plan] = {
-    # The paper does not say its batch size: 16 fits the slopes of its table.
+    # The paper does not state its batch size; 16 fits the slopes of its table.
     "paper-memory": Plan(
         points=(256, 512, 768, 1024, 2048, 3072, 4096, 8192),
         mechanisms=("none", "dense-explicit", "dense", "sparse", "sampled", "knn"),
@@ -104,9 +105,9 @@ PRESETS: dict[str, Plan] = {
 
 
 def run(plan: Plan, progress: Callable[[int], object] = lambda steps: None) -> dict[str, Any]:
-    """Make all measurements. `progress` is told how many more are done.
+    """Make all measurements, and tell `progress` how many more are done.
 
-    Ctrl-C ends it early: the result then holds what was measured before, and says so.
+    After Ctrl-C the result holds what was measured until then, and "stopped" is true.
     """
     result: dict[str, Any] = {
         "plan": asdict(plan),
@@ -118,7 +119,7 @@ def run(plan: Plan, progress: Callable[[int], object] = lambda steps: None) -> d
     }
     try:
         if plan.times:
-            result["times"].extend(_times(plan, progress))  # keeps what came before an interruption
+            result["times"].extend(_times(plan, progress))  # extend keeps what came before an interruption
         if plan.memory:
             result["memory"].extend(_memory(plan, progress))
     except KeyboardInterrupt:
@@ -130,7 +131,7 @@ def run(plan: Plan, progress: Callable[[int], object] = lambda steps: None) -> d
 def _times(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, Any]]:
     for level in plan.levels:
         for passes in plan.passes:
-            last: dict[str, tuple[int, float]] = {}  # the largest size that was measured, and its seconds
+            last: dict[str, tuple[int, float]] = {}  # the largest size measured so far, and its seconds
             for points in sorted(plan.points):
                 rows = [name for name in plan.rows(level) if passes == "forward" or MECHANISMS[name].backward]
                 runs = _prepare(rows, level, passes, plan, points, last)
@@ -139,7 +140,7 @@ def _times(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, 
                 medians = interleaved(ready, plan.repeats, plan.setting.device)
                 del runs, ready
                 gc.collect()
-                give_back_memory()  # what is kept would not count as available
+                give_back_memory()  # memory that we keep would not count as available
                 for name in plan.rows(level):
                     entry = {"level": level, "passes": passes, "mechanism": name, "points": points}
                     if name in medians:
@@ -153,26 +154,27 @@ def _times(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str, 
 def _prepare(
     names: list[str], level: str, passes: str, plan: Plan, points: int, last: Mapping[str, tuple[int, float]]
 ) -> dict[str, Callable[[], None] | str]:
-    """What to call for each; or why not, in one line, for those that are too large here or do not work."""
+    """The call to measure for each name, or the reason, in one line, why it cannot be measured."""
     runs: dict[str, Callable[[], None] | str] = {}
     shared: dict[Any, Tensor] = {}
     for name in names:
-        reason = _reason(name, level, passes, plan, points, last.get(name))  # those before it hold memory already
+        # Asked for each row in turn, because the rows before it already hold memory.
+        reason = _reason(name, level, passes, plan, points, last.get(name))
         if reason is not None:
             runs[name] = reason
             continue
         try:
             subject = Subject(name, level, plan.setting, points, shared)
-            call = subject.forward if passes == "forward" else subject.both
+            call: Callable[[], None] = subject.forward if passes == "forward" else subject.both
             call()
             runs[name] = call
-        except Exception as error:  # of a compiler, of a kernel: the others are still worth measuring
+        except Exception as error:  # a compiler or a kernel may fail; the other rows can still be measured
             runs[name] = f"failed: {(str(error).splitlines() or [type(error).__name__])[0][:200]}"
     return runs
 
 
 def _reason(name: str, level: str, passes: str, plan: Plan, points: int, last: tuple[int, float] | None) -> str | None:
-    """Why a measurement is left out, if it is."""
+    """Why a measurement is left out, or None."""
     if not _fits(name, level, plan.setting, points, passes == "both"):
         return "does not fit"
     if last is not None:
@@ -198,7 +200,7 @@ def _memory(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str,
             taken: dict[int, Bytes | str] = dict(zip(fitting, measured, strict=True))
             for points in sizes:
                 entry = {"level": level, "mechanism": name, "points": points}
-                answer = taken.get(points, "is but a copy" if name == "copy" else "does not fit")
+                answer = taken.get(points, "is only a copy" if name == "copy" else "does not fit")
                 if isinstance(answer, str):
                     yield entry | {"left_out": answer}
                 else:
@@ -207,9 +209,9 @@ def _memory(plan: Plan, progress: Callable[[int], object]) -> Iterator[dict[str,
 
 
 def exponents(times: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The slope of log time over log points, by least squares, of each row with two sizes or more.
+    """The slope of log time over log points, fitted by least squares, for each row with at least two sizes.
 
-    Small sets, whose calls take longer than what they compute, count only where there are no two larger ones.
+    The overhead of the calls dominates the times of small sets, so they count only where there are no two larger sets.
     """
     groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for entry in times:
@@ -224,6 +226,7 @@ def exponents(times: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def slope(pairs: Sequence[tuple[float, float]]) -> float:
+    """The slope of the least-squares line through points (x, y)."""
     x = sum(pair[0] for pair in pairs) / len(pairs)
     y = sum(pair[1] for pair in pairs) / len(pairs)
     return sum((a - x) * (b - y) for a, b in pairs) / sum((a - x) ** 2 for a, _ in pairs)

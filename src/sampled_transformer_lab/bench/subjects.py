@@ -1,4 +1,4 @@
-"""What is measured: every mechanism alone, with its projections, in its block, and in the basic network."""
+"""What the benchmark measures: each mechanism alone, with its projections, in its block, and in the basic network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sampled_transformer.support.registry import look_up
 from .rivals import ExplicitAttention, FlexAttention, Products
 
 LEVELS = ("core", "layer", "block", "network")
-PRODUCTS = {"layer": 4, "block": 6}
+PRODUCTS = {"layer": 4, "block": 6}  # matrix products of each level
 CLASSES = 40
 
 
@@ -39,14 +39,23 @@ class Setting:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """How a row of the tables is built, and how much memory it may take."""
+    """How to build one row of the tables, and how much memory it may take.
 
-    build: str | type[Attention] | None  # a name of the registry, a class, or None for the two floors
+    Args:
+        build: a name in the registry, a class, or None for the two lower bounds "products" and "copy".
+        options: options of the mechanism.
+        levels: the levels at which it exists.
+        backward: whether it has a backward pass.
+        matrix: whether it stores numbers for every pair of points.
+        tensors: how many tensors of the input's size a forward and backward pass of its block may hold at once.
+    """
+
+    build: str | type[Attention] | None
     options: Mapping[str, Any] = field(default_factory=dict)
     levels: tuple[str, ...] = LEVELS
     backward: bool = True
-    matrix: bool = False  # holds numbers for every pair of points
-    tensors: int = 24  # of the size of the input that a forward and backward pass of its block may hold at once
+    matrix: bool = False
+    tensors: int = 24
 
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -83,8 +92,11 @@ class Subject:
     """One mechanism at one level and size, ready to run.
 
     Args:
-        name, level, setting, points: what is measured.
-        shared: tensors that rows of the same level and size have in common; they find and leave them there.
+        name: the mechanism, see MECHANISMS.
+        level: see LEVELS.
+        setting: the other sizes.
+        points: size of each set.
+        shared: inputs that subjects of the same level and size share. A subject adds those that are missing.
     """
 
     def __init__(
@@ -109,7 +121,7 @@ class Subject:
             self._build_on_features(attention if level == "layer" else _block(attention, setting), setting, points)
 
     def _build_copy(self, setting: Setting, points: int) -> None:
-        """Of q, k, v and the output once, and for the backward pass of their gradients: what memory allows."""
+        """Copy q, k, v and the output, and for both passes their gradients too: what the memory bandwidth allows."""
         shape = (setting.batch, points, setting.heads, setting.head_dim)
         sources = [self._random(part, shape, setting.device).detach() for part in ("q", "k", "v", "gradient")]
         targets = [torch.empty_like(source) for source in sources]
@@ -161,7 +173,7 @@ class Subject:
             out = call()
             out.backward(self._random("gradient", tuple(out.shape), out.device))
             for tensor in self.leaves:
-                tensor.grad = None  # memory that the next row may need
+                tensor.grad = None  # the next row may need the memory
 
         self.call, self.forward, self.both = call, forward, both
 
@@ -180,7 +192,7 @@ def _block(attention: Attention, setting: Setting) -> TransformerBlock:
 
 
 def memory_needed(name: str, level: str, setting: Setting, points: int, backward: bool = True) -> int:
-    """A rough upper bound of the bytes of a pass."""
+    """A rough upper bound on the bytes of one pass."""
     mechanism = MECHANISMS[name]
     tensors = mechanism.tensors + (24 if level == "network" else 0)
     if not backward:

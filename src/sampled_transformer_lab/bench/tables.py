@@ -1,15 +1,16 @@
-"""What was measured, as text."""
+"""The tables of a benchmark, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 TITLES = {"forward": "forward", "both": "forward and backward"}
 
 
 def tables(result: dict[str, Any]) -> Iterator[str]:
-    """Every table of a benchmark: seconds with the ratio to sampled attention, then bytes."""
+    """Every table of a benchmark: first times with their ratio to sampled attention, then memory."""
     exponent = {
         (entry["level"], entry["passes"], entry["mechanism"]): f"{entry['exponent']:.2f}"
         for entry in result["exponents"]
@@ -24,16 +25,15 @@ def tables(result: dict[str, Any]) -> Iterator[str]:
             return f"{milliseconds(entry['seconds'])}{ratio}"
 
         last = {name: exponent.get((level, passes, name), "") for name in _distinct(e["mechanism"] for e in entries)}
-        title = f"{level}, {TITLES[passes]}: milliseconds" + (", and times sampled attention" if ours else "")
+        title = f"{level}, {TITLES[passes]}: milliseconds" + (", and the ratio to sampled attention" if ours else "")
         yield f"{title}\n{table(entries, 'seconds', time, last, 'exponent')}"
     for level in _distinct(entry["level"] for entry in result["memory"]):
         entries = [entry for entry in result["memory"] if entry["level"] == level]
         for key, title in (
-            ("peak_bytes", "most memory of a fresh process beyond what it held before, MB"),
+            ("peak_bytes", "peak memory of a fresh process beyond what it held before, MB"),
             ("kept_bytes", "kept for the backward pass, MB"),
         ):
-            body = table(entries, key, lambda entry, key=key: f"{entry[key] / 2**20:.1f}")  # type: ignore[misc]
-            yield f"{level}: {title}\n{body}"
+            yield f"{level}: {title}\n{table(entries, key, partial(megabytes, key=key))}"
     reasons = _distinct(
         (entry["mechanism"], entry["left_out"])
         for entry in [*result["times"], *result["memory"]]
@@ -50,7 +50,7 @@ def table(
     last: dict[str, str] | None = None,
     last_title: str = "",
 ) -> str:
-    """Mechanisms downwards, points to the right; - for what was left out, for the reason that stands in the JSON."""
+    """One row per mechanism and one column per size. "-" marks what was left out; the JSON file says why."""
     points = sorted({entry["points"] for entry in entries})
     cells = {
         (entry["mechanism"], entry["points"]): show(entry) if entry.get(key) is not None else "-" for entry in entries
@@ -65,7 +65,13 @@ def table(
     )
 
 
+def megabytes(entry: dict[str, Any], key: str) -> str:
+    """The bytes of an entry in MB."""
+    return f"{entry[key] / 2**20:.1f}"
+
+
 def milliseconds(seconds: float) -> str:
+    """Seconds in milliseconds, with fewer digits for longer times."""
     return f"{1000 * seconds:,.{0 if seconds >= 1 else 1 if seconds >= 0.01 else 2}f}"
 
 

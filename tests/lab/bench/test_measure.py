@@ -1,4 +1,4 @@
-"""Bytes are those that were really kept or taken; times come in turns."""
+"""Bytes are those that were really kept or taken, and runs take turns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sampled_transformer_lab.bench.subjects import Setting, Subject
 SETTING = Setting(batch=2, heads=2, head_dim=8)
 
 
-def test_core_keeps_its_inputs_and_one_index_a_point() -> None:
+def test_core_keeps_its_inputs_and_one_index_per_point() -> None:
     points = 100
     rows = SETTING.batch * points
     assert kept_bytes(Subject("sampled", "core", SETTING, points)) == rows * (3 * SETTING.dim * 4 + 8)
 
 
-def test_block_keeps_as_much_for_every_point() -> None:
+def test_block_keeps_the_same_bytes_per_point() -> None:
     one, two = (kept_bytes(Subject("sampled", "block", SETTING, n)) / n for n in (100, 1000))
     assert one == pytest.approx(two, rel=0.01)
 
@@ -39,7 +39,7 @@ def test_interleaved_runs_take_turns() -> None:
     assert min(times.values()) >= 0
 
 
-def test_what_is_slow_sits_out_the_later_rounds() -> None:
+def test_a_slow_run_skips_later_rounds() -> None:
     calls: list[str] = []
 
     def slow() -> None:
@@ -65,7 +65,7 @@ def test_peak_memory_of_a_fresh_process() -> None:
     assert memory("sampled", "core", setting, points, backward=False).kept is None
 
 
-def test_memory_of_what_cannot_run_is_the_reason() -> None:
+def test_a_run_that_fails_gives_its_reason() -> None:
     reason = memory("sampeld", "core", SETTING, 10)
     assert isinstance(reason, str)
     assert reason.startswith("failed: ValueError: mechanism: expected one of")
@@ -76,7 +76,7 @@ def test_available_memory_is_positive() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_several_sizes_of_one_process_are_counted_apart() -> None:
+def test_one_process_counts_several_sizes_separately() -> None:
     setting, sizes = Setting(batch=1, heads=4, head_dim=8), [1000, 2000, 4000]
     together = memories("dense-explicit", "core", setting, sizes)
     assert all(isinstance(one, Bytes) for one in together)
@@ -88,15 +88,14 @@ def test_several_sizes_of_one_process_are_counted_apart() -> None:
     assert together[2].peak == pytest.approx(alone.peak, rel=0.1)
 
 
-def test_nothing_larger_is_measured_after_what_took_too_long() -> None:
+def test_no_larger_size_is_measured_after_one_that_took_too_long() -> None:
     first, second = memories("sampled", "core", SETTING, [10, 20], patience=0.0)
     assert isinstance(first, Bytes)
     assert second == "takes too long"
 
 
 def test_what_was_measured_before_a_failure_is_kept() -> None:
-    """The second size is no size at all."""
-    first, second = memories("sampled", "core", SETTING, [10, -1])
+    first, second = memories("sampled", "core", SETTING, [10, -1])  # -1 is no size
     assert isinstance(first, Bytes)
     assert isinstance(second, str)
     assert second.startswith("failed: ")

@@ -1,4 +1,4 @@
-"""The page of a benchmark."""
+"""The page of a benchmark shows every table as a chart."""
 
 from __future__ import annotations
 

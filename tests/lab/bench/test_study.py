@@ -1,4 +1,4 @@
-"""A benchmark holds an entry for every case, measured or with the reason why not."""
+"""A benchmark has one entry per case: its measurement, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_exponent_of_a_power(power: float) -> None:
         for n in (2000, 4000, 16000)
     ]
     small = {"level": "core", "passes": "both", "mechanism": "x", "points": 100, "seconds": 1.0}
-    times.append(small)  # does not count beside larger ones
+    times.append(small)  # small sets do not count where there are larger ones
     times.append({"level": "core", "passes": "both", "mechanism": "x", "points": 10**6, "left_out": "does not fit"})
     [entry] = exponents(times)
     assert entry["exponent"] == pytest.approx(power)
@@ -78,7 +78,7 @@ def test_exponent_of_a_power(power: float) -> None:
     [
         ({"mechanisms": ("sampeld",)}, "mechanisms: expected one of"),
         ({"levels": ("blok",)}, "levels: expected one of"),
-        ({"passes": ()}, "passes: expected at least one"),
+        ({"passes": ()}, "passes: expected at least one, got none"),
         ({"points": (0, 5)}, "points: expected at least 1, got 0"),
         ({"points": ()}, "points: expected at least 1"),
         ({"setting": Setting(batch=0)}, "batch: expected at least 1, got 0"),

@@ -1,4 +1,4 @@
-"""Every row of the benchmark can be built and run at every level it has."""
+"""Every row of the benchmark can be built and run at each of its levels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_runs_and_every_input_gets_a_gradient(name: str, level: str) -> None:
         leaf.register_hook(gradients.append)
     subject.both()
     assert all(bool(grad.isfinite().all()) for grad in gradients)
-    assert all(leaf.grad is None for leaf in subject.leaves)  # nothing is held from one row to the next
+    assert all(leaf.grad is None for leaf in subject.leaves)  # no row holds memory that the next one may need
     assert len(gradients) == {"core": 3, "layer": 1, "block": 1, "network": 0}[level] * (name != "copy")
 
 

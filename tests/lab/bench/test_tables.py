@@ -1,4 +1,4 @@
-"""The tables on the screen."""
+"""The tables that `bench` prints."""
 
 from __future__ import annotations
 
