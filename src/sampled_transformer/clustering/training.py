@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml  # type: ignore[import-untyped]
+import yaml
 from torch import nn
 from tqdm import tqdm
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from ..cycles import Cycle
 from ..data import load_data

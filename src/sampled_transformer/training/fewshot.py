@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml  # type: ignore[import-untyped]
+import yaml
 from lightning.pytorch import Trainer
 from torch import nn
 

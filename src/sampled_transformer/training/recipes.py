@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from ..clustering.settings import ClusterSettings, MixtureOptions
 from ..support.printable import printable
