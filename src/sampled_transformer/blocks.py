@@ -67,4 +67,5 @@ class TransformerBlock(nn.Module):
             x = x.masked_fill(~mask[..., None], 0)
         attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle)
         x = x + self.drop_path(self.dropout(attended), ptr)
-        return x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)
+        x = x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)
+        return x

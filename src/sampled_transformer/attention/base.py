@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from ..cycles import Cycle
+from ..geometry.tracing import never_compiled
 from ..layers.sparse_gradient import Linear
 from ..sets import Sets, buckets, check_finite, check_mask, check_ptr, describe, pad_sets
 
@@ -115,11 +116,14 @@ class Attention(nn.Module):
             return self._mix_in_buckets(x, positions, sets, cycle)
         return self.mix(x[None], None if positions is None else positions[None], sets, cycle).squeeze(0)
 
+    if TYPE_CHECKING:  # a call of torch's own module returns Any
+        __call__ = forward
+
     def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
         """The given cycle if the mechanism walks one and it was made for these sets."""
         return None
 
-    @torch.compiler.disable  # how many buckets there are depends on the sizes
+    @never_compiled  # how many buckets there are depends on the sizes
     def _mix_in_buckets(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
         """Packed sets as padded batches of similar sizes, so that padding at most doubles the work."""
         ptr = sets.ptr
@@ -150,7 +154,8 @@ class Attention(nn.Module):
 
     def split(self, x: Tensor) -> Tensor:
         """(batch, n, heads * head_dim) -> (batch, n, heads, head_dim)."""
-        return x.unflatten(-1, (self.heads, self.head_dim))
+        parts: Tensor = x.unflatten(-1, (self.heads, self.head_dim))
+        return parts
 
     @torch.no_grad()
     def load_multihead(self, other: nn.MultiheadAttention) -> None:

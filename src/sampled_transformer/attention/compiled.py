@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -13,10 +13,13 @@ from torch import Tensor
 # Compiling takes seconds, once per machine: smaller calls would never earn them back.
 SMALLEST = 2**21
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
 logger = logging.getLogger(__name__)
 
 
-class Compiled:
+class Compiled(Generic[Arguments, Result]):
     """A function of tensors that is compiled at its first call with a large tensor.
 
     The size of the first tensor alone decides whether a call is compiled, so that a resumed training rounds like the
@@ -26,12 +29,13 @@ class Compiled:
 
     works = os.environ.get("SAMPLED_TRANSFORMER_COMPILE", "1") != "0"
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[Arguments, Result]) -> None:
         self.function = function
-        self.compiled: Callable[..., Any] | None = None
+        self.compiled: Callable[Arguments, Result] | None = None
         self.__doc__ = function.__doc__
 
-    def __call__(self, first: Tensor, *rest: Any) -> Any:
+    def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        first = cast(Tensor, arguments[0])
         if (
             torch.compiler.is_compiling()  # first: a size that is looked at becomes fixed
             or not self.works
@@ -39,15 +43,15 @@ class Compiled:
             or torch.is_grad_enabled()
             or torch._C._are_functorch_transforms_active()
         ):
-            return self.function(first, *rest)
+            return self.function(*arguments, **named)
         if self.compiled is None:
             # Neither the sizes nor the number of threads are part of the program: one serves all.
             options: dict[str, Any] | None = {"cpp.dynamic_threads": True} if first.device.type == "cpu" else None
             self.compiled = torch.compile(self.function, dynamic=True, fullgraph=True, options=options)
         try:
-            return self.compiled(first, *rest)
+            return self.compiled(*arguments, **named)
         except Exception as error:
-            result = self.function(first, *rest)  # raises again what is not the compiler's fault
+            result = self.function(*arguments, **named)  # raises again what is not the compiler's fault
             self.works = False
             logger.info("%s runs uncompiled: %s", self.function.__name__, error)
             return result

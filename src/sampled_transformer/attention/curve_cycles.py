@@ -30,7 +30,8 @@ def seeded_turn(dimension: int, seed: tuple[int, ...], device: torch.device) -> 
 
 def _orthogonal(numbers: Tensor) -> Tensor:
     factor, triangle = torch.linalg.qr(numbers.double())
-    return factor * triangle.diagonal().sign()
+    turn: Tensor = factor * triangle.diagonal().sign()
+    return turn
 
 
 def curve_cycle(positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbert"], sets: Sets) -> Cycle:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..cycles import Cycle
+from ..geometry.tracing import never_compiled
 from ..sets import Sets
 from .base import Attention, Projections, check_choice
 from .curve_cycles import curve_cycle, join_heads, random_turn, seeded_turn
@@ -93,7 +94,7 @@ class CyclicAttention(Attention):
             return Cycle.sample(n, heads, self.generator, device, mask=sets.mask, ptr=sets.ptr)
         return Cycle.from_seed(seed, n, heads, device, mask=sets.mask, ptr=sets.ptr)
 
-    @torch.compiler.disable  # a search, not arithmetic: a graph of it takes minutes to build
+    @never_compiled  # a search, not arithmetic: a graph of it takes minutes to build
     def follow_curve(self, x: Tensor, positions: Tensor, sets: Sets, seed: tuple[int, ...] | None) -> Cycle:
         width, device = positions.shape[-1], positions.device
         turn = random_turn(width, self.generator, device) if seed is None else seeded_turn(width, seed, device)

@@ -59,7 +59,9 @@ def pair_attention(query: Tensor, key: Tensor, value: Tensor, successor: Tensor,
         return x.flatten(0, 1) if together else x.flatten(0, 2)[:, None]
 
     rows = row_numbers(successor, *query.shape[:3])
-    return _PairAttention.apply(as_rows(query), as_rows(key), as_rows(value), rows, scale).view(query.shape)
+    inputs = as_rows(query), as_rows(key), as_rows(value), rows, scale
+    output: Tensor = _PairAttention.apply(*inputs)  # type: ignore[no-untyped-call]
+    return output.view(query.shape)
 
 
 class _PairAttention(torch.autograd.Function):
@@ -148,7 +150,8 @@ def positive_features(x: Tensor) -> Tensor:
     The divisor keeps the product of two features from growing with the width.
     """
     exact = torch.promote_types(x.dtype, torch.float32)
-    return (nn.functional.elu(x.to(exact)) + 1) * x.shape[-1] ** -0.5
+    features: Tensor = (nn.functional.elu(x.to(exact)) + 1) * x.shape[-1] ** -0.5
+    return features
 
 
 def linear_sums(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

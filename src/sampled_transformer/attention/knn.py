@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..cycles import Cycle
 from ..geometry import nearest_neighbours
+from ..geometry.tracing import never_compiled
 from ..sets import Sets
 from .base import Attention, Projections
 from .kernels import take
@@ -67,7 +68,7 @@ class KNNAttention(Attention):
         own = torch.where(absent, neighbours[..., :1], neighbours).clamp(min=0)
         index = own.flatten(1)[:, None]  # (batch, 1, n * k)
         keys = take(key, index).unflatten(1, (n, k))  # (batch, n, k, heads, head_dim)
-        values = take(value, index).unflatten(1, (n, k))
+        values: Tensor = take(value, index).unflatten(1, (n, k))
         absent = absent[..., None]
         if self.vector:
             around = take(positions[:, :, None], index).unflatten(1, (n, k)).squeeze(3)
@@ -79,7 +80,7 @@ class KNNAttention(Attention):
         return torch.einsum("bnkh,bnkhd->bnhd", scores.masked_fill(absent, -torch.inf).softmax(2), values)
 
 
-@torch.compiler.disable  # a tree on the CPU, chunks elsewhere: nothing that a graph could hold
+@never_compiled  # a tree on the CPU, chunks elsewhere: nothing that a graph could hold
 def search(positions: Tensor, k: int, sets: Sets) -> Tensor:
     """The k nearest points of the same set, (batch, n, k), -1 where there are fewer."""
     if sets.ptr is None:

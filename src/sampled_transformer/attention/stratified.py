@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..cycles import Cycle
 from ..geometry import farthest_points
+from ..geometry.tracing import never_compiled
 from ..sets import Sets, segments
 from .base import Attention, Projections
 from .kernels import group_attention, restore
@@ -46,7 +47,7 @@ class StratifiedAttention(Attention):
             raise ValueError(f"window: expected a positive side, got {window}")
         self.window = float(window)
 
-    @torch.compiler.disable
+    @never_compiled
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
     ) -> Tensor:
@@ -64,7 +65,8 @@ class StratifiedAttention(Attention):
             owners.append(queries.flatten(2))
         total = query.shape[1]
         out = restore(torch.cat(rows, 1), torch.cat(owners, 2), total) if rows else torch.zeros_like(query)
-        return out.unflatten(1, positions.shape[:2]).squeeze(0)
+        unpacked: Tensor = out.unflatten(1, positions.shape[:2]).squeeze(0)
+        return unpacked
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, window={self.window}"
@@ -83,9 +85,10 @@ def _flatten(positions: Tensor, sets: Sets) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _cells(points: Tensor, owner: Tensor, side: float, shift: float) -> Tensor:
-    """The number of the grid cell, of its own set, in which each point lies."""
+    """The number of each point's grid cell; sets share no cells."""
     cell = torch.floor((points.double() + shift) / side).long()
-    return torch.unique(torch.cat([owner[:, None], cell], 1), dim=0, return_inverse=True)[1]
+    numbers: Tensor = torch.unique(torch.cat([owner[:, None], cell], 1), dim=0, return_inverse=True)[1]
+    return numbers
 
 
 def _sparse(points: Tensor, owner: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,10 @@ class Linear(nn.Linear):
     The result is that of `torch.nn.Linear`, summed in another order.
     """
 
+    if TYPE_CHECKING:  # a call of torch's own module returns Any
+
+        def __call__(self, input: Tensor) -> Tensor: ...
+
     def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias)
 
@@ -27,7 +31,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """As torch.nn.functional.linear, with the backward pass of `Linear`."""
     if _plain(input):
         return nn.functional.linear(input, weight, bias)
-    return _SparseRows.apply(input, weight, bias)
+    output: Tensor = _SparseRows.apply(input, weight, bias)  # type: ignore[no-untyped-call]
+    return output
 
 
 def _plain(input: Tensor) -> bool:

@@ -86,9 +86,9 @@ def rotary_sums(
     key = key.to(exact)
     if mask is not None:
         key = key.masked_fill(~mask[..., None, None], -math.inf)  # whose features are zero
-    turned_key, total = _TurnedKey.apply(key, cosine, sine)
-    turned_query = _TurnedQuery.apply(query.to(exact), total, cosine, sine)
-    sums = turned_key.permute(0, 2, 3, 1) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
+    turned_key, total = _TurnedKey.apply(key, cosine, sine)  # type: ignore[no-untyped-call]
+    turned_query: Tensor = _TurnedQuery.apply(query.to(exact), total, cosine, sine)  # type: ignore[no-untyped-call]
+    sums: Tensor = turned_key.permute(0, 2, 3, 1) @ value.to(exact).transpose(1, 2)  # (batch, heads, d, d)
     return (turned_query.transpose(1, 2) @ sums).transpose(1, 2).to(value.dtype)
 
 
@@ -204,4 +204,5 @@ def spread_directions(count: int, coordinates: int) -> Tensor:
     steps = golden ** -torch.arange(1, coordinates + 1, dtype=torch.float64)
     even = (0.5 + torch.arange(1, count + 1, dtype=torch.float64)[:, None] * steps) % 1
     normal = torch.special.ndtri(even)
-    return (normal / normal.norm(dim=1, keepdim=True)).to(torch.get_default_dtype())
+    directions: Tensor = normal / normal.norm(dim=1, keepdim=True)
+    return directions.to(torch.get_default_dtype())
