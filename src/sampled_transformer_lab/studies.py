@@ -212,15 +212,16 @@ STUDIES = {
             "basic-sampled-averaged": _averaged("--data modelnet40 --root {root}"),
         },
         ours="basic-sampled",
-        paper_column="single layer, 256 points",
+        paper_column="the table of section 5.2 at 256 points",
     ),
     "hierarchical-modelnet40": Study(
         "The hierarchical network on ModelNet40, 1,024 points with normals, 8 epochs",
         _hierarchical("--data modelnet40 --data.root {root} --epochs 8 --optimiser.milestones [5,7]", stages=(1, 2, 3)),
         ours="hierarchical-sampled-",
         rival="hierarchical-knn-",
-        paper_column="200 epochs",
-        note="One, two and three stages of the paper's sizes, with sampled and with kNN (scalar) attention.",
+        paper_column="the table of section 5.3, whose number of epochs the paper does not print",
+        note="One, two and three stages of the paper's sizes (the number after the name), with sampled and with kNN "
+        "(scalar) attention.",
     ),
     "cluster": Study(
         "Amortised clustering, 50,000 steps",
@@ -233,7 +234,7 @@ STUDIES = {
         _cluster_forms("--steps 10000"),
         kind="clustering",
         beside=[("cluster-short", "cluster-columns")],
-        note="The last row is that of the table above. No form was chosen by this table: four of "
+        note="The last row is that of the study cluster-short. No form was chosen by this table: four of "
         "16 was the first that was trained, and is the one of the long run.",
     ),
     "autoencoder-small": Study(
@@ -283,8 +284,8 @@ STUDIES = {
         beside=[("basic-modelnet40", "basic-dense"), ("basic-modelnet40", "basic-sampled")],
         note="Plain linear attention, rotary attention, and heads that read sums over the whole set, all of them or "
         "beside two local heads, under the recipe of all mechanisms; dense and sampled attention are those of the "
-        "table above. The aim was an O(n) layer within half a point of dense attention, and ahead of linear attention. "
-        "Rotary attention is one of eight forms that were tried; how it was chosen stands in docs/choices.md.",
+        "study basic-modelnet40. The aim was an O(n) layer within half a point of dense attention and ahead of linear "
+        "attention. Rotary attention is one of eight forms that were tried: see [Experiments](../experiments.md).",
     ),
     "deep-bricks": Study(
         "Beyond the paper: six blocks on bricks, 128 points, 6 epochs",
