@@ -1,4 +1,4 @@
-"""The tables of the paper that can be measured here: which runs they need, and by which commands."""
+"""The paper's tables that we can measure: the runs that each one needs, and the command of every run."""
 
 from __future__ import annotations
 
@@ -11,47 +11,66 @@ MECHANISMS = ("none", "dense", "sparse", "knn", "induced", "stratified", "sample
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table, with one run for each seed.
+    """One row of a table: one run per seed.
 
-    `command` are the words of the program. {root} stands for the folder of the data set, {runs} for that of the
-    study's runs, {seed} for the seed. The seed is added to it, and --out with the folder of the run, or --json if the
-    result is what it prints.
+    Args:
+        command: arguments of the program. {root} stands for the folder of the data set, {runs} for the folder of the
+            study's runs, and {seed} for the seed. `reproduce` adds --seed, and --out with the run's folder.
+        seeds: number of runs, with the seeds 0, 1, 2, ...
+        after: the row whose run must be finished before this one starts.
+        prints: the command prints its result, so it gets --json instead of --out.
+        seeded: the command takes --seed.
+        paper: the paper's figures, by name.
+        bar: the value that the headline should reach.
     """
 
     command: str
     seeds: int = 1
-    after: str | None = None  # the row that makes what this one begins with
+    after: str | None = None
     prints: bool = False
-    seeded: bool = True  # whether its command knows a seed
-    paper: Mapping[str, float] = field(default_factory=dict)  # what the paper prints, by the name of the figure
-    bar: float | None = None  # what the headline should reach
+    seeded: bool = True
+    paper: Mapping[str, float] = field(default_factory=dict)
+    bar: float | None = None
 
 
 @dataclass(frozen=True)
 class Study:
-    """One table."""
+    """One table.
+
+    Args:
+        title: heading of its page.
+        rows: its rows, by name.
+        kind: how its page is laid out.
+        ours: the row that all others are compared with. With `rival`, the prefix of our rows.
+        rival: the prefix of the rival rows; "ours-x" is then compared with "rival-x".
+        subject: what a sentence calls `ours`.
+        beside: rows of other studies, as (study, row), that are shown and compared too.
+        paper_column: the setting of the paper's figures, shown in the heading of their column.
+        note: text above the table.
+    """
 
     title: str
     rows: Mapping[str, Row]
     kind: Literal["classification", "clustering", "autoencoder", "calibration", "search"] = "classification"
-    ours: str = ""  # the row that the others are compared with, or the beginning of rows that are compared in pairs
-    rival: str = ""  # the beginning of the other rows of such pairs
-    subject: str = "sampled"  # what `ours` is called in a sentence
-    beside: Sequence[tuple[str, str]] = ()  # (study, row) of others that are shown and compared too
+    ours: str = ""
+    rival: str = ""
+    subject: str = "sampled"
+    beside: Sequence[tuple[str, str]] = ()
     paper_column: str = ""
     note: str = ""
 
     @property
     def needs_root(self) -> bool:
+        """Whether a run reads a data set that does not come with the package."""
         return any("{root}" in row.command for row in self.rows.values())
 
     def runs(self) -> list[tuple[str, int]]:
-        """(row, seed), the first seed of every row before the second of any."""
+        """All runs as (row, seed). The first seed of every row comes before the second seed of any row."""
         seeds = range(max(row.seeds for row in self.rows.values()))
         return [(name, seed) for seed in seeds for name, row in self.rows.items() if seed < row.seeds]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Which rows are compared: ours with all others, or row by row with those of a rival."""
+        """The rows to compare: ours with each other row, or ours with the rival row of the same suffix."""
         if not self.ours:
             return []
         if not self.rival:
@@ -62,7 +81,7 @@ class Study:
 
 
 def _hierarchical(arguments: str, stages: Sequence[int]) -> dict[str, Row]:
-    """The rows of the table "hierarchical"; the rate falls at about the shares of Point Transformer's run."""
+    """The hierarchical table. The learning rate drops at about the same fractions of a run as in Point Transformer."""
     paper = {"sampled": (74.55, 88.0, 90.5, 91.0, 91.8), "knn": (66.23, 82.8, 90.1, 91.0, 91.4)}
     return {
         f"hierarchical-{name}-{stage}": Row(
@@ -75,7 +94,7 @@ def _hierarchical(arguments: str, stages: Sequence[int]) -> dict[str, Row]:
 
 
 def _basic(arguments: str, seeds: Mapping[str, int], paper: Mapping[str, float]) -> dict[str, Row]:
-    """The rows of the table "single layer": one for each mechanism, all with the same arguments."""
+    """The single-layer table: one row per mechanism, all with the same arguments."""
     return {
         f"basic-{name}": Row(
             f"train --recipe basic-{name} {arguments}",
@@ -87,7 +106,7 @@ def _basic(arguments: str, seeds: Mapping[str, int], paper: Mapping[str, float])
 
 
 def _clusters(arguments: str, seeds: int, bars: Mapping[str, float]) -> dict[str, Row]:
-    """The rows of the clustering table, and one of our own."""
+    """The clustering table, plus our own form "columns"."""
     paper = {
         "pooling": {"LL0": -2.0006, "LL1": -1.6186},
         "induced": {"LL0": -1.5034, "LL1": -1.4908},
@@ -106,7 +125,7 @@ def _clusters(arguments: str, seeds: int, bars: Mapping[str, float]) -> dict[str
 
 
 def _cluster_forms(arguments: str) -> dict[str, Row]:
-    """Sampled forms of O(n) that read every point."""
+    """O(n) sampled forms that read every point."""
     commands = {
         "sampled": "cluster train --recipe cluster-sampled",
         "columns-2": "cluster train --recipe cluster-columns --options.attention_options.kept 2",
@@ -115,9 +134,9 @@ def _cluster_forms(arguments: str) -> dict[str, Row]:
 
 
 def _autoencoders() -> dict[str, Row]:
-    """Pre-training, and what it is worth: every task with pre-trained weights and from scratch.
+    """Pre-training, then every downstream task twice: with the pre-trained weights and from scratch.
 
-    Beside them the paper's form to the letter, whose decoder is sampled too.
+    The rows "paper" follow the paper to the letter: one cycle for all heads, and a sampled decoder.
     """
     heads = "--options.attention_options.cycles"
     pretrain = "pretrain --recipe pretrain-{}-small --data modelnet40 --data.root {{root}}"
@@ -151,7 +170,7 @@ def _autoencoders() -> dict[str, Row]:
 
 
 def _variants(arguments: str) -> dict[str, Row]:
-    """Sampled attention and its options, between no and dense attention, on a part of the training split."""
+    """Sampled attention with its options, between none and dense, measured on a held-out part of the training split."""
     options: dict[str, dict[str, str | int]] = {
         "per-head": {"cycles": "per-head"},
         "rounds-4": {"rounds": 4},
@@ -174,7 +193,7 @@ def _variants(arguments: str) -> dict[str, Row]:
 
 
 def _averaged(data: str) -> Row:
-    """The runs of sampled attention, asked again with the mean over 8 cycles."""
+    """The runs of sampled attention, evaluated again with the mean over 8 cycles."""
     command = f"evaluate {{runs}}/basic-sampled-seed{{seed}} --samples 8 {data}"
     return Row(command, 3, after="basic-sampled", prints=True, seeded=False)
 
@@ -207,7 +226,7 @@ STUDIES = {
                     "sampled": 87.34,
                 },
             ),
-            # Since it diverges under the recipe of all others.
+            # Induced attention diverges under the recipe that all others share.
             "basic-induced-clipped": Row(f"train --recipe basic-induced {MODELNET} --epochs 10 --optimiser.clip 1.0"),
             "basic-sampled-averaged": _averaged("--data modelnet40 --root {root}"),
         },
@@ -234,17 +253,17 @@ STUDIES = {
         _cluster_forms("--steps 10000"),
         kind="clustering",
         beside=[("cluster-short", "cluster-columns")],
-        note="The last row is that of the study cluster-short. No form was chosen by this table: four of "
-        "16 was the first that was trained, and is the one of the long run.",
+        note="The last row comes from the study cluster-short. We chose no form by this table: four of 16 inducing "
+        "points per point was the first form we trained, and the long run uses it.",
     ),
     "autoencoder-small": Study(
         "The masked autoencoder at a small scale",
         _autoencoders(),
         kind="autoencoder",
-        note="Pre-trained for 36 epochs on the 9,843 training shapes of ModelNet40, 6 blocks of width 192; the test "
-        "split took no part in it. `sampled` has a cycle for each head in the encoder and a dense decoder; `paper` "
-        "has one cycle for all heads, and a sampled decoder. Few shots with frozen features are those of the weights "
-        "that come with the package, which are `sampled` in half precision.",
+        note="Pre-trained for 36 epochs on the 9,843 training shapes of ModelNet40, with 6 blocks of width 192. The "
+        "test split was not used. `sampled` has one cycle per head in the encoder and a dense decoder; `paper` has one "
+        "cycle for all heads and a sampled decoder. The few-shot rows with frozen features use the weights that come "
+        "with the package, which are `sampled` in half precision.",
     ),
     "calibration": Study(
         "Calibration, and the spread over cycles",
@@ -261,9 +280,9 @@ STUDIES = {
         _variants(f"{BRICKS} --data.validation 0.2 --epochs 10"),
         kind="search",
         ours="sampled",
-        note="Measured on a fifth of the training split that was held out; the test split had no say. On 330 shapes a "
-        "difference of five points is noise: the training loss tells more. Dense attention inside subsets of 2 points "
-        "is nearly the plain layer, and of 256 it is dense attention.",
+        note="Measured on a held-out fifth of the training split; the test split was not used. On 330 shapes a "
+        "difference of five points is noise, so the training loss tells more. Dense attention inside subsets of 2 "
+        "points is nearly the plain layer; inside one subset of 256 points it is dense attention.",
     ),
     "variants-modelnet40": Study(
         "Beyond the paper: the finalists on ModelNet40, 256 points, 10 epochs",
@@ -282,10 +301,11 @@ STUDIES = {
         ours="basic-rotary",
         subject="rotary",
         beside=[("basic-modelnet40", "basic-dense"), ("basic-modelnet40", "basic-sampled")],
-        note="Plain linear attention, rotary attention, and heads that read sums over the whole set, all of them or "
-        "beside two local heads, under the recipe of all mechanisms; dense and sampled attention are those of the "
-        "study basic-modelnet40. The aim was an O(n) layer within half a point of dense attention and ahead of linear "
-        "attention. Rotary attention is one of eight forms that were tried: see [Experiments](../experiments.md).",
+        note="Linear attention, rotary attention, and summed attention: heads that read sums over the whole set, "
+        "without and with two local heads. All use the same recipe as the other mechanisms; the dense and sampled rows "
+        "come from the study basic-modelnet40. The aim was an O(n) layer within half a point of dense attention and "
+        "ahead of linear attention. Rotary attention is one of eight forms that we tried: see "
+        "[Experiments](../experiments.md).",
     ),
     "deep-bricks": Study(
         "Beyond the paper: six blocks on bricks, 128 points, 6 epochs",
@@ -298,7 +318,7 @@ STUDIES = {
         },
         kind="search",
         ours="sampled",
-        note="Whether mixing over depth changes the order of one layer: six blocks with LayerNorm. Measured on a fifth "
-        "of the training split that was held out.",
+        note="Does depth change the order that one layer shows? Six blocks with LayerNorm, measured on a held-out "
+        "fifth of the training split.",
     ),
 }

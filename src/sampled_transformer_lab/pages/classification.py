@@ -139,7 +139,8 @@ def summary(subject: str, compared: list[Comparison]) -> list[str]:
         names = [one.rival for one in compared if one.outcome == outcome]
         if names:
             parts.append(f"{words} {listed(names)}")
-    joined = (", ".join(parts[:-1]) + ", and " + parts[-1]) if len(parts) > 2 else " and ".join(parts)
+    comma = "," if len(parts) > 2 or " and " in "".join(parts[:1]) else ""
+    joined = f"{comma} and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
     sentences = [f"{subject.capitalize()} {joined}."] if parts else []
     diverged = [one.rival for one in compared if one.outcome == "diverged"]
     if diverged:

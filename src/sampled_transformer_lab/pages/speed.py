@@ -20,6 +20,12 @@ PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
 }
 
 
+INTRODUCTION = (
+    "The core is the attention kernel alone; a block is attention, its projections and the feed-forward layer. A bar is "
+    'what we set out to reach. "Time of X" is a multiple of the time of X, measured in the same run.'
+)
+
+
 def speed_section(folder: Path) -> list[str]:
     """Everything under results/bench."""
     parts = {
@@ -31,7 +37,7 @@ def speed_section(folder: Path) -> list[str]:
         "bench": times,
         "paper-memory": paper_memory,
     }
-    lines: list[str] = []
+    lines = [INTRODUCTION, ""]
     for name, write in parts.items():
         path = folder / f"{name}.json"
         if path.is_file():

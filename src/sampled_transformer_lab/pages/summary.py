@@ -29,7 +29,9 @@ def summary_table(results: Path, found: Rows) -> list[str]:
         *clusters(found),
         *limit(results),
     ]
-    return table(["claim", "the paper", "here", "scale", "verdict"], rows)
+    # A figure stays on one line with its deviation.
+    tight = [[cell.replace(" ± ", "\u00a0±\u00a0") for cell in row] for row in rows]
+    return table(["claim", "the paper", "here", "scale", "verdict"], tight)
 
 
 def link(claim: str, page: str) -> str:

@@ -91,4 +91,6 @@ def test_a_summary_is_a_sentence() -> None:
         "Runs of induced diverged, which says nothing."
     ]
     assert summary("sampled", compared[:1]) == ["Sampled beats none."]
+    assert summary("sampled", compared[:2]) == ["Sampled beats none and loses to dense."]
+    assert summary("sampled", compared[1:4]) == ["Sampled loses to dense and knn, and ties with sparse."]
     assert summary("sampled", compared[4:]) == ["Runs of induced diverged, which says nothing."]
