@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from functools import reduce
 from pathlib import Path
@@ -30,7 +31,7 @@ def resolve(name: str) -> object:
 
 
 def _attribute(owner: object, name: str) -> object:
-    if isinstance(owner, type) and name in owner.__dict__.get("__annotations__", {}):
+    if isinstance(owner, type) and name in inspect.get_annotations(owner):
         return owner
     return getattr(owner, name)
 

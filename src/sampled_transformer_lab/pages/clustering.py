@@ -47,7 +47,7 @@ def clustering_section(study: Study, rows: list[Measured]) -> list[str]:
 
 
 def likelihood(row: Measured) -> float:
-    return mean(run["figures"]["LL0"] for run in row.runs)
+    return float(mean(run["figures"]["LL0"] for run in row.runs))
 
 
 def bar(row: Measured) -> str:

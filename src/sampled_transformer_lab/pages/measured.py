@@ -43,11 +43,12 @@ class Measured:
         return 100 * math.sqrt(share * (1 - share) / shapes)
 
     def seconds(self) -> float:
-        return mean(run["seconds"] for run in self.runs)
+        return float(mean(run["seconds"] for run in self.runs))
 
 
 def best_epoch(run: dict[str, Any]) -> str:
-    return next(key for key in run["figures"] if key.startswith("best epoch (chosen on test"))
+    names: list[str] = list(run["figures"])
+    return next(name for name in names if name.startswith("best epoch (chosen on test"))
 
 
 def spread(values: list[float], digits: int = 2) -> str:

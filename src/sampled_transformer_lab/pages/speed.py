@@ -21,8 +21,8 @@ PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
 
 
 INTRODUCTION = (
-    "The core is the attention kernel alone; a block is attention, its projections and the feed-forward layer. A bar is "
-    'what we set out to reach. "Time of X" is a multiple of the time of X, measured in the same run.'
+    "The core is the attention kernel alone; a block is attention, its projections and the feed-forward layer. A bar "
+    'is what we set out to reach. "Time of X" is a multiple of the time of X, measured in the same run.'
 )
 
 
