@@ -1,4 +1,4 @@
-"""The weights that come with the package: small, whole, and as good as docs/results.md says."""
+"""The weights that come with the package: small, whole, and as good as docs/results/weights.md says."""
 
 from __future__ import annotations
 

@@ -155,6 +155,7 @@ def test_list_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     write_result(result_file(tmp_path, "basic-bricks", "basic-none", 2), {"command": ""}, None)
     assert main(["tables", "list", "--results", str(tmp_path)]) == 0
     assert "20 epochs; 1 of 24 runs made" in capsys.readouterr().out
-    page = tmp_path / "page.md"
-    assert main(["tables", "page", "--results", str(tmp_path / "none"), "--page", str(page)]) == 0
-    assert page.read_text("utf-8").startswith("# Results\n")
+    pages = tmp_path / "pages"
+    assert main(["tables", "page", "--results", str(tmp_path / "none"), "--page", str(pages)]) == 0
+    assert (pages / "index.md").read_text("utf-8").startswith("# Results\n")
+    assert "pages: 1 pages written" in capsys.readouterr().out

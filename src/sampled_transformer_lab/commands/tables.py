@@ -43,14 +43,14 @@ def tables_make(
         print(line, flush=True)
 
 
-def tables_page(results: str = "results", page: str = "docs/results.md") -> None:
-    """Write the tables as a page.
+def tables_page(results: str = "results", page: str = "docs/results") -> None:
+    """Write the tables as pages: a first page with a summary, and one page per study.
 
     Args:
-        results: the folder with one JSON file a run.
-        page: the Markdown file to write.
+        results: the folder with one JSON file per run.
+        page: the folder to write, made if it is missing.
     """
-    from ..pages.results import results_page
+    from ..pages.results import write_pages
 
-    Path(page).write_text(results_page(Path(results)), "utf-8")
-    print(f"{page}: written from {results}")
+    written = write_pages(Path(results), Path(page))
+    print(f"{page}: {len(written)} pages written from {results}")

@@ -1,94 +1,170 @@
-"""Tables of accuracies: one row for each mechanism, compared with one of them and with the paper."""
+"""Tables of accuracies: one row per mechanism, compared with one of them and with the paper."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ..studies import Study
+from .markdown import listed, table
 from .measured import Measured, best_epoch, spread
 
 
 def classification_section(study: Study, rows: list[Measured]) -> list[str]:
     asked = [row for row in rows if row.row.prints]
     rows = [row for row in rows if not row.row.prints]
-    by_label = {row.label: row for row in rows}
-    pairs = [(by_label[one], by_label[two]) for one, two in study.pairs() if one in by_label and two in by_label]
-    lines = list(accuracy_table(study, rows)) if rows else []
+    lines = accuracy_table(study, rows) if rows else []
     if asked:
-        lines += ["", *asked_table(asked)]
-    return lines if not pairs else [*lines, "", *comparison(study.subject, pairs, *seed_deviation(rows))]
+        lines += ["", "The same runs in one pass and averaged over cycles:", "", *asked_table(asked)]
+    compared = comparisons(study, rows)
+    if not compared:
+        return lines
+    lines += [
+        "",
+        f"## {study.subject.capitalize()} attention against the others",
+        "",
+        *summary(study.subject, compared),
+    ]
+    return [*lines, "", *comparison_table(compared), "", noise_note(rows)]
 
 
-def accuracy_table(study: Study, rows: Iterable[Measured]) -> Iterable[str]:
+def accuracy_table(study: Study, rows: list[Measured]) -> list[str]:
     paper = bool(study.paper_column)
-    yield (
-        "| attention | seeds | accuracy % | split | mean over classes % | best epoch % (chosen on test) | s a run |"
-        + (f" the paper % ({study.paper_column}) |" if paper else "")
-    )
-    yield "|---|---|---|---|---|---|---|" + ("---|" if paper else "")
+    columns = ["attention", "seeds", "accuracy %", "the paper %", "split", "mean over classes %", "best epoch %"]
+    body = []
     for row in rows:
-        best = best_epoch(row.runs[0])
+        diverged = f" ({row.diverged()} of {len(row.runs)} diverged)" if row.diverged() else ""
         cells = [
-            row.name + (f" ({row.diverged()} of {len(row.runs)} diverged)" if row.diverged() else ""),
+            row.name + diverged,
             str(len(row.runs)),
             spread(row.figures("test_accuracy")),
+            f"{row.row.paper['accuracy']:.2f}" if row.row.paper else "",
             f"± {row.split_deviation():.2f}",
             spread(row.figures("test_mean_class_accuracy")),
-            spread(row.figures("test_accuracy", best)),
+            spread(row.figures("test_accuracy", best_epoch(row.runs[0]))),
             f"{row.seconds():.0f}",
         ]
-        if paper:
-            cells.append(f"{row.row.paper['accuracy']:.2f}" if row.row.paper else "")
-        yield "| " + " | ".join(cells) + " |"
+        body.append(cells if paper else [*cells[:3], *cells[4:]])
+    columns = [*(columns if paper else [*columns[:3], *columns[4:]]), "s per run"]
+    note = '"Split" is the deviation that the finite test split adds; the best epoch was chosen on the test split.'
+    return [*table(columns, body), "", note + (f" The paper's column is {study.paper_column}." if paper else "")]
 
 
-def asked_table(rows: Iterable[Measured]) -> Iterable[str]:
-    """The same networks asked in other ways than in one pass; not the headline."""
-    yield "| the same runs, asked otherwise | seeds | accuracy % | mean over classes % |"
-    yield "|---|---|---|---|"
-    for row in rows:
-        for way in row.runs[0]["figures"]:
-            figures = [spread(row.figures(key, way)) for key in ("accuracy", "mean_class_accuracy")]
-            yield f"| {row.name.removesuffix('-averaged')}, {way} | {len(row.runs)} | {figures[0]} | {figures[1]} |"
+def asked_table(rows: Iterable[Measured]) -> list[str]:
+    """The same networks in one pass and averaged over cycles."""
+    return table(
+        ["attention", "seeds", "accuracy %", "mean over classes %"],
+        [
+            [
+                f"{row.name.removesuffix('-averaged')}, {way}",
+                str(len(row.runs)),
+                *(spread(row.figures(key, way)) for key in ("accuracy", "mean_class_accuracy")),
+            ]
+            for row in rows
+            for way in row.runs[0]["figures"]
+        ],
+    )
 
 
-def comparison(
-    subject: str, pairs: list[tuple[Measured, Measured]], deviation: float | None, freedom: int
-) -> Iterable[str]:
-    """One mechanism beside its rivals, and whether the order is the paper's."""
-    factor = student(freedom)
-    yield f"{subject.capitalize()} attention against the others, in points:"
-    yield ""
-    yield "| against | measured here | the paper | order |"
-    yield "|---|---|---|---|"
-    orders: dict[str, list[str]] = {}
-    for ours, other in pairs:
+@dataclass(frozen=True)
+class Comparison:
+    """One mechanism beside a rival: the difference of their accuracies, in points."""
+
+    rival: str
+    difference: float
+    noise: float
+    claimed: float | None  # the paper's difference
+    outcome: str  # "better", "worse", "undecided" or "diverged"
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the order is the paper's; None where one of the two is not known."""
+        if self.claimed is None or self.outcome not in ("better", "worse"):
+            return None
+        return (self.outcome == "better") == (self.claimed > 0)
+
+    @property
+    def verdict(self) -> str:
+        ending = {None: "", True: ", as in the paper", False: ", **not** as in the paper"}[self.agrees]
+        return ("says nothing: diverged" if self.outcome == "diverged" else self.outcome) + ending
+
+
+def comparisons(study: Study, rows: list[Measured]) -> list[Comparison]:
+    """The mechanism that the study is about beside its rivals."""
+    by_label = {row.label: row for row in rows if not row.row.prints}
+    deviation, freedom = seed_deviation(by_label.values())
+    found = []
+    for one, two in study.pairs():
+        if one not in by_label or two not in by_label:
+            continue
+        ours, other = by_label[one], by_label[two]
         difference = ours.accuracy() - other.accuracy()
         noise = difference_deviation(ours, other, deviation)
         claimed = None
         if ours.row.paper and other.row.paper:
             claimed = ours.row.paper["accuracy"] - other.row.paper["accuracy"]
-        paper = "" if claimed is None else f"{claimed:+.2f}"
         diverged = ours.diverged() or other.diverged()
-        order = "says nothing: diverged" if diverged else verdict(subject, difference, factor * noise, claimed)
-        orders.setdefault(order, []).append(other.name)
-        yield f"| {other.name} | {difference:+.2f} ± {noise:.2f} | {paper} | {order} |"
-    yield ""
-    yield (
-        f"In short, {subject} attention against the others: "
-        + "; ".join(f"{order}: {', '.join(names)}" for order, names in orders.items())
-        + "."
+        outcome = "diverged" if diverged else decided(difference, student(freedom) * noise)
+        found.append(Comparison(other.name, difference, noise, claimed, outcome))
+    return found
+
+
+def decided(difference: float, interval: float) -> str:
+    """Which one is ahead, if the difference exceeds the interval."""
+    if abs(difference) <= interval:
+        return "undecided"
+    return "better" if difference > 0 else "worse"
+
+
+def comparison_table(compared: Iterable[Comparison]) -> list[str]:
+    return table(
+        ["against", "here, points", "the paper", "verdict"],
+        [
+            [
+                one.rival,
+                f"{one.difference:+.2f} ± {one.noise:.2f}",
+                "" if one.claimed is None else f"{one.claimed:+.2f}",
+                one.verdict,
+            ]
+            for one in compared
+        ],
     )
-    yield ""
+
+
+def summary(subject: str, compared: list[Comparison]) -> list[str]:
+    """The comparisons as sentences, such as "Sampled beats none, loses to dense and ties with sparse."."""
+    parts = []
+    for outcome, words in (("better", "beats"), ("worse", "loses to"), ("undecided", "ties with")):
+        names = [one.rival for one in compared if one.outcome == outcome]
+        if names:
+            parts.append(f"{words} {listed(names)}")
+    comma = "," if len(parts) > 2 or " and " in "".join(parts[:1]) else ""
+    joined = f"{comma} and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+    sentences = [f"{subject.capitalize()} {joined}."] if parts else []
+    diverged = [one.rival for one in compared if one.outcome == "diverged"]
+    if diverged:
+        sentences.append(f"Runs of {listed(diverged)} diverged, which says nothing.")
+    for agrees, words in ((True, "The paper agrees on"), (False, "The paper has the opposite order for")):
+        names = [one.rival for one in compared if one.agrees is agrees]
+        if names:
+            sentences.append(f"{words} {listed(names)}.")
+    return [" ".join(sentences)]
+
+
+def noise_note(rows: list[Measured]) -> str:
+    """Where the ± of a comparison comes from, and when it decides."""
+    deviation, freedom = seed_deviation(rows)
     if deviation is None:
-        yield "The deviation is that of the test split; an order is undecided within twice of it."
-    else:
-        yield (
-            "The deviation is that of the difference of two means over seeds on this test split, from the deviation "
-            f"between seeds in all rows together ({deviation:.2f} points, {freedom} degrees of freedom). An order is "
-            f"undecided within {factor:g} times of it, Student's 95 %."
+        return (
+            "The ± is the standard deviation that the finite test split adds. An order is undecided within twice "
+            "that deviation."
         )
+    return (
+        "The ± is the standard deviation of the difference between two means over seeds on this test split. It comes "
+        f"from the deviation between seeds, pooled over all rows ({deviation:.2f} points, {freedom} degrees of "
+        f"freedom). An order is undecided within {student(freedom):g} times the ± (Student's 95 %)."
+    )
 
 
 # Two-sided 95 % of Student's distribution, by degrees of freedom.
@@ -96,13 +172,16 @@ STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 8: 2.31, 10: 2
 
 
 def student(freedom: int) -> float:
-    """How many deviations a difference must have to be told from none; 2 for a deviation that is known."""
+    """How many deviations tell a difference from none; 2 where the deviation is known."""
     return next((value for known, value in reversed(STUDENT.items()) if known <= freedom), 2.0)
 
 
 def seed_deviation(rows: Iterable[Measured]) -> tuple[float | None, int]:
-    """Of one run between seeds, and its degrees of freedom: pooled over all rows with several, since two or three seeds
-    of one row say too little. Rows that diverged are left out; None where no row has two."""
+    """Standard deviation of one run between seeds, and its degrees of freedom.
+
+    It is pooled over all rows with several seeds, since two or three seeds of one row say too little. Rows that
+    diverged are left out; None where no row has two seeds.
+    """
     squares, freedom = 0.0, 0
     for row in rows:
         values = row.figures("test_accuracy")
@@ -113,15 +192,7 @@ def seed_deviation(rows: Iterable[Measured]) -> tuple[float | None, int]:
 
 
 def difference_deviation(one: Measured, two: Measured, deviation: float | None) -> float:
-    """Of the difference of two means, from the deviation of a run; without one, that of the test split."""
+    """Standard deviation of the difference of two means; without that of a run, the one of the test split."""
     if deviation is None:
         return math.hypot(one.split_deviation(), two.split_deviation())
     return deviation * math.sqrt(1 / len(one.runs) + 1 / len(two.runs))
-
-
-def verdict(subject: str, difference: float, interval: float, claimed: float | None) -> str:
-    if abs(difference) <= interval:
-        return "undecided"
-    if claimed is None:
-        return f"{subject} is {'better' if difference > 0 else 'worse'}"
-    return "as in the paper" if (difference > 0) == (claimed > 0) else "**not** as in the paper"

@@ -1,4 +1,4 @@
-"""The part of docs/results.md on speed and memory, from the files that the benchmarks wrote."""
+"""The page on speed and memory, from the files that the benchmarks wrote."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bench.tables import TITLES, milliseconds
+from .markdown import commands, table
 
 # Table "Memory usage" of the appendix, GB on an RTX 3090; None is "out of memory".
 PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
@@ -19,7 +20,13 @@ PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
 }
 
 
-def speed_section(folder: Path) -> str:
+INTRODUCTION = (
+    "The core is the attention kernel alone; a block is attention, its projections and the feed-forward layer. A bar "
+    'is what we set out to reach. "Time of X" is a multiple of the time of X, measured in the same run.'
+)
+
+
+def speed_section(folder: Path) -> list[str]:
     """Everything under results/bench."""
     parts = {
         "attention": bars,
@@ -30,48 +37,54 @@ def speed_section(folder: Path) -> str:
         "bench": times,
         "paper-memory": paper_memory,
     }
-    lines = ["## Speed and memory", ""]
+    lines = [INTRODUCTION, ""]
     for name, write in parts.items():
         path = folder / f"{name}.json"
         if path.is_file():
             lines += write(json.loads(path.read_text("utf-8")))
-    return "\n".join(lines)
+    return lines
 
 
 def beyond(result: dict[str, Any]) -> Iterator[str]:
-    yield from bars(result, "### Rotary and summed attention beside sampled, linear and dense attention")
+    yield from bars(result, "## Rotary and summed attention beside sampled, linear and dense attention")
     ratios = result["subsets"]
-    yield "Dense attention inside random subsets of n_s points, forward and backward, in times of sampled attention,"
-    yield from (f"for a block of {result['subset_points']:,} points:", "")
-    yield f"| n_s | {' | '.join(ratios)} |"
-    yield "|---" * (len(ratios) + 1) + "|"
-    yield from (f"| time | {' | '.join(f'{ratio:.2f}' for ratio in ratios.values())} |", "")
+    yield (
+        "Dense attention inside random subsets of n_s points, forward and backward, as a multiple of the time of "
+        f"sampled attention, for a block of {result['subset_points']:,} points:"
+    )
+    yield ""
+    yield from table(["n_s", *ratios], [["time", *(f"{ratio:.2f}" for ratio in ratios.values())]])
+    yield ""
 
 
-def bars(result: dict[str, Any], title: str = "### The bars") -> Iterator[str]:
-    yield from (title, "", "| claim | measured | bar | |", "|---|---|---|---|")
-    for row in result["bars"]:
-        verdict = "met" if row["met"] else "**missed**"
-        yield f"| {row['claim']} | {row['value']:.3g} | {row['bar']} | {verdict} |"
+def bars(result: dict[str, Any], title: str = "## Sampled attention against its bars") -> Iterator[str]:
+    yield from (title, "")
+    yield from table(
+        ["claim", "measured", "bar", "verdict"],
+        [
+            [row["claim"], f"{row['value']:.3g}", row["bar"].strip(), "met" if row["met"] else "**missed**"]
+            for row in result["bars"]
+        ],
+    )
     yield from made_with(result)
 
 
 def training(result: dict[str, Any]) -> Iterator[str]:
-    yield from ("### A whole training step of the basic setting", "")
+    yield from ("## A whole training step of the basic setting", "")
     yield (
-        f"{result['points']} points, batches of 64, a plain loop without the training engine; torch.mm reaches "
-        f"{result['torch_mm_gflops']:.0f} GFLOPS beside it. With all matrix products of the network and its gradients "
-        f"a step takes {result['whole_seconds']:.2f} s, of which the products alone would take "
-        f"{result['whole_percent']:.0f} % (bar: at least 65 %). Without those whose gradient is zero, as it really is, "
-        f"a step takes {result['step_seconds']:.2f} s, {result['points_per_second']:,.0f} points a second; its "
-        f"products alone would take {result['computed_percent']:.0f} %. Loading and augmentation take "
+        f"{result['points']} points, batches of 64, a plain loop without the training engine. On the same machine "
+        f"torch.mm reaches {result['torch_mm_gflops']:.0f} GFLOPS. With all matrix products of the network and its "
+        f"gradients a step takes {result['whole_seconds']:.2f} s, of which the products alone would take "
+        f"{result['whole_percent']:.0f} % (bar: at least 65 %). The library leaves out products whose gradient is "
+        f"zero: a step then takes {result['step_seconds']:.2f} s, {result['points_per_second']:,.0f} points per "
+        f"second, and its products alone would take {result['computed_percent']:.0f} %. Loading and augmentation take "
         f"{result['data_percent']:.1f} % (bar: at most 10 %)."
     )
     yield from made_with(result)
 
 
 def autoencoder(result: dict[str, Any]) -> Iterator[str]:
-    return bars(result, "### A step of pre-training the masked autoencoder")
+    return bars(result, "## A step of pre-training the masked autoencoder")
 
 
 def clustering(result: dict[str, Any]) -> Iterator[str]:
@@ -79,13 +92,22 @@ def clustering(result: dict[str, Any]) -> Iterator[str]:
     points = list(dict.fromkeys(row["n"] for row in result["rows"]))
     found = {(row["variant"], row["n"]): row for row in result["rows"]}
     first = result["rows"][0]["variant"]
-    yield from ("### A training step of amortised clustering", "")
-    yield f"| times {first}, sets of | {' | '.join(f'{n:,}' for n in points)} |"
-    yield "|---" * (len(points) + 1) + "|"
-    for name in dict.fromkeys(row["variant"] for row in result["rows"]):
-        rows = [found[name, n] for n in points]
-        cells = [f"{row['milliseconds']:.0f} ms" if name == first else f"{row['ratio']:.2f}" for row in rows]
-        yield f"| {name} | {' | '.join(cells)} |"
+    yield from ("## A training step of amortised clustering", "")
+    yield f"Multiples of the time of {first}, by the number of points per set:"
+    yield ""
+    yield from table(
+        ["network", *(f"{n:,}" for n in points)],
+        [
+            [
+                name,
+                *(
+                    f"{found[name, n]['milliseconds']:.0f} ms" if name == first else f"{found[name, n]['ratio']:.2f}"
+                    for n in points
+                ),
+            ]
+            for name in dict.fromkeys(row["variant"] for row in result["rows"])
+        ],
+    )
     yield from ("", "Processor time of forward and backward pass, clipping and Adam, as in `cluster train`.")
     yield from made_with(result)
 
@@ -101,16 +123,23 @@ def times(result: dict[str, Any]) -> Iterator[str]:
             for entry in result["exponents"]
             if (entry["level"], entry["passes"]) == (level, passes)
         }
-        yield from (f"### One {level}, {TITLES[passes]}", "")
-        yield f"| times sampled attention | {' | '.join(f'{n:,}' for n in points)} | exponent |"
-        yield "|---" * (len(points) + 2) + "|"
-        for name in dict.fromkeys(entry["mechanism"] for entry in entries):
-            if not any(seconds[name, n] for n in points):
-                continue
-            cells = [ratio(seconds[name, n], seconds["sampled", n], name == "sampled") for n in points]
-            yield f"| {name} | {' | '.join(cells)} | {exponent.get(name, '')} |"
+        yield from (f"## One {level}, {TITLES[passes]}", "")
+        yield "Multiples of the time of sampled attention, by the number of points:"
         yield ""
-    yield "- is what would not fit or would take more than the limit of the command."
+        yield from table(
+            ["mechanism", *(f"{n:,}" for n in points), "exponent"],
+            [
+                [
+                    name,
+                    *(ratio(seconds[name, n], seconds["sampled", n], name == "sampled") for n in points),
+                    exponent.get(name, ""),
+                ]
+                for name in dict.fromkeys(entry["mechanism"] for entry in entries)
+                if any(seconds[name, n] for n in points)
+            ],
+        )
+        yield ""
+    yield "A dash marks what would not fit, or would take longer than the limit of the command."
     yield from made_with(result)
 
 
@@ -122,31 +151,36 @@ def ratio(seconds: float | None, ours: float | None, itself: bool) -> str:
 
 def paper_memory(result: dict[str, Any]) -> Iterator[str]:
     points = result["plan"]["points"]
-    peak = {(entry["mechanism"], entry["points"]): entry.get("peak_bytes") for entry in result["memory"]}
-    yield from ("### Memory of the basic network, the paper's table", "")
+    yield from ("## Memory of the basic network, the paper's table", "")
     yield (
-        f"The most memory of one training step with batches of {result['plan']['setting']['batch']} in a fresh "
-        "process, beyond what it held before, in GB; in brackets the paper's figures, which count all of a GPU's "
-        "memory and do not say their batch size. The paper's dense attention wrote its matrix out; a fused kernel "
-        "(`dense`) does not."
+        f"Peak memory in GB of one training step with batches of {result['plan']['setting']['batch']} in a fresh "
+        "process, beyond what the process held before. The paper's figures stand in brackets; they count all of a "
+        "GPU's memory and do not name a batch size. The paper's dense attention wrote its matrix out "
+        "(`dense-explicit`); a fused kernel (`dense`) does not. A dash is out of memory."
     )
-    yield from ("", f"| points | {' | '.join(f'{n:,}' for n in points)} |", "|---" * (len(points) + 1) + "|")
+    yield ""
+    yield from table(["points", *(f"{n:,}" for n in points)], memory_rows(result, points))
+    yield from made_with(result)
+
+
+def memory_rows(result: dict[str, Any], points: list[int]) -> Iterator[list[str]]:
+    peak = {(entry["mechanism"], entry["points"]): entry.get("peak_bytes") for entry in result["memory"]}
     for name in result["plan"]["mechanisms"]:
         cells = []
         for n, paper in zip(points, PAPER_MEMORY.get(name, ("",) * len(points)), strict=True):
             ours = peak[name, n]
             here = "-" if ours is None else f"{ours / 2**30:.2f}"
             cells.append(here if paper == "" else f"{here} ({'-' if paper is None else paper})")
-        yield f"| {name} | {' | '.join(cells)} |"
-    yield from made_with(result)
+        yield [name, *cells]
 
 
 def made_with(result: dict[str, Any]) -> Iterator[str]:
     machine = result["machine"]
     busy = f", load {machine['load']:.1f} in the minute before the start" if machine.get("load") is not None else ""
-    yield from ("", f"    {result['command']}", "")
+    yield from ("", *commands(result["command"]), "")
+    threads = f"{machine['threads']} thread{'s' if machine['threads'] > 1 else ''}"
     yield (
-        f"Machine: {machine['processor']}, {machine['threads']} threads on {machine['cores']} cores{busy}; "
+        f"Machine: {machine['processor']}, {threads} on {machine['cores']} cores{busy}; "
         f"torch {result['versions']['torch']}."
     )
     yield ""

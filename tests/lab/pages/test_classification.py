@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from sampled_transformer_lab.pages.classification import (
+    Comparison,
     classification_section,
+    comparisons,
+    decided,
     difference_deviation,
     seed_deviation,
     student,
-    verdict,
+    summary,
 )
 from sampled_transformer_lab.pages.measured import Measured
 from sampled_transformer_lab.studies import Row, Study
@@ -45,9 +48,10 @@ def test_rows_are_compared_in_pairs() -> None:
     values = {"s-1": 0.9, "k-1": 0.5, "s-2": 0.9, "k-2": 0.5}
     found = [Measured(name, row, [run(values[name])]) for name, row in rows.items()]
     text = classification_section(study, found)
-    assert "| 1 | +40.00 ± 5.83 | +10.00 | as in the paper |" in text
-    assert "| 2 | +40.00 ± 5.83 | -5.00 | **not** as in the paper |" in text
-    assert any(line.endswith("as in the paper: 1; **not** as in the paper: 2.") for line in text)
+    assert "| 1 | +40.00 ± 5.83 | +10.00 | better, as in the paper |" in text
+    assert "| 2 | +40.00 ± 5.83 | -5.00 | better, **not** as in the paper |" in text
+    assert "Sampled beats 1 and 2. The paper agrees on 1. The paper has the opposite order for 2." in text
+    assert any(line.endswith("The paper's column is theirs.") for line in text)
 
 
 def test_other_ways_to_ask_stand_apart() -> None:
@@ -66,8 +70,27 @@ def test_other_ways_to_ask_stand_apart() -> None:
     assert sum(line.startswith("| sampled |") for line in text) == 1
 
 
-def test_verdicts() -> None:
-    assert verdict("sampled", 1.0, 1.2, -1.0) == "undecided"
-    assert verdict("sampled", 1.3, 1.2, 0.1) == "as in the paper"
-    assert verdict("sampled", 1.3, 1.2, -0.1) == "**not** as in the paper"
-    assert verdict("sampled", -1.3, 1.2, None) == "sampled is worse"
+def test_a_difference_within_the_interval_decides_nothing() -> None:
+    assert [decided(difference, 1.2) for difference in (1.2, 1.3, -1.3)] == ["undecided", "better", "worse"]
+    assert comparisons(Study("", {}, ours="a"), []) == []
+
+
+def test_verdicts_name_the_paper_where_it_prints_both() -> None:
+    found = [
+        Comparison("x", 1.3, 0.5, claimed, outcome).verdict
+        for claimed, outcome in ((0.1, "better"), (-0.1, "better"), (None, "worse"), (0.1, "undecided"))
+    ]
+    assert found == ["better, as in the paper", "better, **not** as in the paper", "worse", "undecided"]
+
+
+def test_a_summary_is_a_sentence() -> None:
+    outcomes = {"none": "better", "dense": "worse", "knn": "worse", "sparse": "undecided", "induced": "diverged"}
+    compared = [Comparison(name, 0.0, 1.0, None, outcome) for name, outcome in outcomes.items()]
+    assert summary("sampled", compared) == [
+        "Sampled beats none, loses to dense and knn, and ties with sparse. "
+        "Runs of induced diverged, which says nothing."
+    ]
+    assert summary("sampled", compared[:1]) == ["Sampled beats none."]
+    assert summary("sampled", compared[:2]) == ["Sampled beats none and loses to dense."]
+    assert summary("sampled", compared[1:4]) == ["Sampled loses to dense and knn, and ties with sparse."]
+    assert summary("sampled", compared[4:]) == ["Runs of induced diverged, which says nothing."]

@@ -1,4 +1,4 @@
-"""docs/results.md holds what is under results/, and its arithmetic is right."""
+"""docs/results/ holds what is under results/, and its arithmetic is right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sampled_transformer_lab.pages.results import results_page, weights_section
+from sampled_transformer_lab.pages.results import TITLES, results_pages, write_pages
 from sampled_transformer_lab.reproduce import result_file
 from sampled_transformer_lab.studies import STUDIES
 
@@ -27,49 +27,62 @@ def run(accuracy: float, shapes: int = 100, once: float = 1.0) -> dict:
     }
 
 
-def test_the_page_is_that_of_the_results() -> None:
+def keep(results: Path, study: str, row: str, *runs: dict) -> None:
+    for seed, one in enumerate(runs):
+        path = result_file(results, study, row, seed)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(one))
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, str]:
     if not (ROOT / "results").is_dir():
         pytest.skip("an installed package has no results folder")
-    assert (ROOT / "docs" / "results.md").read_text("utf-8") == results_page(ROOT / "results")
+    return results_pages(ROOT / "results")
+
+
+def test_the_pages_are_those_of_the_results(kept: dict[str, str]) -> None:
+    written = {path.name: path.read_text("utf-8") for path in (ROOT / "docs" / "results").glob("*.md")}
+    assert written == kept  # `sampled-transformer tables page` writes them
+
+
+def test_every_study_has_a_short_title_and_a_link(kept: dict[str, str]) -> None:
+    assert set(STUDIES) <= set(TITLES)
+    assert max(map(len, TITLES.values())) < 30
+    for name in kept.keys() - {"index.md"}:
+        assert f"({name})" in kept["index.md"]
 
 
 def test_means_deviations_and_the_order(tmp_path: Path) -> None:
-    figures = {"basic-sampled": [0.8, 0.82, 0.84], "basic-dense": [0.7, 0.71, 0.72], "basic-none": [0.81]}
-    for recipe, values in figures.items():
-        for seed, value in enumerate(values):
-            path = result_file(tmp_path, "basic-modelnet40", recipe, seed)
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(json.dumps(run(value)))
-    page = results_page(tmp_path)
-    assert "7 of 17 runs were made so far" in page
-    assert "| sampled | 3 | 82.00 ± 2.00 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 | 87.34 |" in page
-    assert "| none | 1 | 81.00 | ± 3.92 |" in page
+    keep(tmp_path, "basic-modelnet40", "basic-sampled", run(0.8), run(0.82), run(0.84))
+    keep(tmp_path, "basic-modelnet40", "basic-dense", run(0.7), run(0.71), run(0.72))
+    keep(tmp_path, "basic-modelnet40", "basic-none", run(0.81))
+    pages = results_pages(tmp_path)
+    page = pages["basic-modelnet40.md"]
+    assert "7 of 17 runs have been made" in page
+    assert "| sampled | 3 | 82.00 ± 2.00 | 87.34 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 |" in page
+    assert "| none | 1 | 81.00 | 85.96 | ± 3.92 |" in page
     # sampled - dense = 11 +- sqrt((2^2 + 1^2) / 2) sqrt(2 / 3), while the paper has them the other way round
-    assert "| dense | +11.00 ± 1.29 | -0.44 | **not** as in the paper |" in page
+    assert "| dense | +11.00 ± 1.29 | -0.44 | better, **not** as in the paper |" in page
     assert "| none | +1.00 ± 1.83 | +1.38 | undecided |" in page
-    assert STUDIES["basic-bricks"].title not in page  # nothing was measured
+    assert "```bash\nsampled-transformer tables make basic-modelnet40 --root ROOT\n" in page
+    assert set(pages) == {"index.md", "basic-modelnet40.md"}  # nothing else was measured
 
 
 def test_a_run_that_diverged_decides_no_order(tmp_path: Path) -> None:
-    for recipe, one in {"basic-sampled": run(0.8), "basic-induced": run(0.2, once=0.5)}.items():
-        path = result_file(tmp_path, "basic-modelnet40", recipe, 0)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(one))
-    page = results_page(tmp_path)
+    keep(tmp_path, "basic-modelnet40", "basic-sampled", run(0.8))
+    keep(tmp_path, "basic-modelnet40", "basic-induced", run(0.2, once=0.5))
+    page = results_pages(tmp_path)["basic-modelnet40.md"]
     assert "| induced (1 of 1 diverged) | 1 | 20.00 |" in page
     assert "| induced | +60.00 ± 5.66 | +3.13 | says nothing: diverged |" in page
     assert "| sampled | 1 | 80.00 |" in page
 
 
-def test_shipped_weights_of_either_kind(tmp_path: Path) -> None:
-    common = {"description": "What.", "commands": ["sampled-transformer go"], "seconds": 60.4, "machine": "a core"}
-    one = {"accuracy": 0.5, "mean_class_accuracy": 0.25}
-    classes = {**common, "shapes": 8, "points": 16, "figures": {"one pass": one}}
-    likelihoods = {"LL0": -1.5, "LL1": -1.49, "oracle_LL0": -1.47, "oracle_LL1": -1.46}
-    mixtures = {**common, "sets": 1000, "figures": {"one pass": likelihoods}}
-    for name, entry in {"a": classes, "b": mixtures}.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(entry), "utf-8")
-    first, second = weights_section(tmp_path).split("### b")
-    assert "| one pass | 50.00 | 25.00 |\n\n8 test shapes, 16 points. Made and measured with\n\n    sampled" in first
-    assert "| one pass | -1.5000 | -1.4900 | -1.4700 | -1.4600 |\n\n1000 fixed sets of mixtures. Made" in second
-    assert second.endswith("Training took 60 s of wall time on a core.\n")
+def test_pages_of_results_that_are_gone_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name in ("basic-bricks.md", "notes.md"):
+        (folder / name).write_text("old")
+    assert write_pages(tmp_path / "results", folder) == [folder / "index.md"]
+    assert sorted(path.name for path in folder.iterdir()) == ["index.md", "notes.md"]

@@ -17,10 +17,10 @@ def test_bars_met_and_missed(tmp_path: Path) -> None:
         {"claim": "two", "value": 1.2, "bar": "at most 1.15 x", "met": False},
     ]
     (tmp_path / "attention.json").write_text(json.dumps({**COMMON, "command": "python a.py", "bars": bars}))
-    page = speed_section(tmp_path)
+    page = "\n".join(speed_section(tmp_path))
     assert "| one | 81.2 | at least 60 x | met |" in page
     assert "| two | 1.2 | at most 1.15 x | **missed** |" in page
-    assert "    python a.py" in page
+    assert "```bash\npython a.py\n```" in page
     assert "2 threads on 2 cores, load 0.3 in the minute before" in page
 
 
@@ -34,7 +34,7 @@ def test_times_are_ratios_to_sampled(tmp_path: Path) -> None:
     exponents = [{"level": "block", "passes": "both", "mechanism": "sampled", "exponent": 1.0}]
     result = {**COMMON, "command": "bench", "times": times, "exponents": exponents}
     (tmp_path / "bench.json").write_text(json.dumps(result))
-    page = speed_section(tmp_path)
+    page = "\n".join(speed_section(tmp_path))
     assert "| sampled | 10.0 ms | 40.0 ms | 1.00 |" in page
     assert "| dense | 3.00 | - |  |" in page
     assert "flex" not in page
@@ -46,7 +46,7 @@ def test_the_papers_memory_stands_beside_ours(tmp_path: Path) -> None:
     memory += [{"mechanism": "dense-explicit", "points": n, "left_out": "does not fit"} for n in points]
     plan = {"points": points, "mechanisms": ["sampled", "dense-explicit"], "setting": {"batch": 16}}
     (tmp_path / "paper-memory.json").write_text(json.dumps({**COMMON, "command": "b", "plan": plan, "memory": memory}))
-    page = speed_section(tmp_path)
+    page = "\n".join(speed_section(tmp_path))
     assert "| sampled | 0.25 (1.0) | 0.50 (1.1) |" in page
     assert page.count("- (-)") == PAPER_MEMORY["dense-explicit"].count(None) == 3
 
@@ -55,17 +55,17 @@ def test_a_training_step(tmp_path: Path) -> None:
     figures = {"points": 1024, "torch_mm_gflops": 116.4, "whole_seconds": 1.517, "whole_percent": 86.2}
     figures |= {"step_seconds": 1.049, "points_per_second": 61857.1, "computed_percent": 61.8, "data_percent": 1.02}
     (tmp_path / "training.json").write_text(json.dumps({**COMMON, "command": "c", **figures}))
-    page = speed_section(tmp_path)
+    page = "\n".join(speed_section(tmp_path))
     assert "a step takes 1.52 s, of which the products alone would take 86 % (bar: at least 65 %)" in page
-    assert "a step takes 1.05 s, 61,857 points a second" in page
+    assert "a step then takes 1.05 s, 61,857 points per second" in page
 
 
 def test_subsets_stand_below_the_bars(tmp_path: Path) -> None:
     further = {"subset_points": 1024, "subsets": {"dense": 2.771, "2": 1.45, "256": 1.804}}
     (tmp_path / "beyond.json").write_text(json.dumps({**COMMON, "command": "d", "bars": [], **further}))
-    page = speed_section(tmp_path)
+    page = "\n".join(speed_section(tmp_path))
     assert "a block of 1,024 points" in page
-    assert "| n_s | dense | 2 | 256 |\n|---|---|---|---|\n| time | 2.77 | 1.45 | 1.80 |" in page
+    assert "| n_s | dense | 2 | 256 |\n|---|---:|---:|---:|\n| time | 2.77 | 1.45 | 1.80 |" in page
 
 
 def test_clustering_in_times_of_the_first_variant(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_clustering_in_times_of_the_first_variant(tmp_path: Path) -> None:
         for name, ratio in (("ISAB", 1.0), ("columns", 0.812))
     ]
     (tmp_path / "clustering.json").write_text(json.dumps({**COMMON, "command": "e", "rows": rows}))
-    page = speed_section(tmp_path)
-    assert "| times ISAB, sets of | 500 | 5,000 |" in page
+    page = "\n".join(speed_section(tmp_path))
+    assert "Multiples of the time of ISAB, by the number of points per set:\n\n| network | 500 | 5,000 |" in page
     assert "| ISAB | 50 ms | 500 ms |" in page
     assert "| columns | 0.81 | 0.81 |" in page
