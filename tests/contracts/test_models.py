@@ -43,7 +43,7 @@ def test_an_unknown_name_comes_with_a_guess() -> None:
 def test_docstrings_have_a_formula_and_a_link(name: str) -> None:
     classes = [cls for cls in REGISTRY[name].__mro__ if cls.__module__.startswith("sampled_transformer")]
     text = " ".join(cls.__doc__ or "" for cls in classes)
-    assert "https://arxiv.org/abs/2302.14346" in text
+    assert "https://openreview.net/forum?id=F7f4BYnDAIc" in text
     assert " = " in text
 
 

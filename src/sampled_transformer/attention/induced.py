@@ -21,10 +21,11 @@ class InducedAttention(Attention):
         H = S + W_2 ReLU(W_1 S)                                    = MAB(I, X)
         Attention(X) = W_O [softmax(scale (W_Q X)(W_K H)^T) W_V H]
 
-    With the residual and the feed-forward layer of a block around it, this is the induced set attention block
-    ISAB(X) = MAB(X, MAB(I, X)), Eq. 9 of "Set Transformer" (https://arxiv.org/abs/1810.00825). Both MABs have the form
-    of Eq. 1 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346), which compares with this block
-    in its basic setting (appendix B.3, Table 4). `models.set_transformer.ISAB` is the block of Lee et al.'s own code.
+    With the residual and the feed-forward layer of a block around it, this is the induced set attention block ISAB(X) =
+    MAB(X, MAB(I, X)), Eq. 9 of "Set Transformer" (https://arxiv.org/abs/1810.00825). Both MABs have the form of Eq. 1
+    of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc), which compares with this
+    block in its basic setting (appendix B.3, Table 4). `models.set_transformer.ISAB` is the block of Lee et al.'s own
+    code.
 
     Args:
         dim, heads, head_dim, bias, scale, layer: as in `Attention`.

@@ -24,7 +24,7 @@ class SampledAttention(CyclicAttention):
 
     The layer returns W_O [...] alone: the block around it adds X. Two keys make the softmax a sigmoid, and the cost is
     O(n). The cycle is uniform over all Hamiltonian cycles (Eq. 3 and 4, `Cycle.sample`). Paper: "Sampled Transformer
-    for Point Sets", https://arxiv.org/abs/2302.14346.
+    for Point Sets", https://openreview.net/forum?id=F7f4BYnDAIc.
 
     Args:
         subset: n_s of Eq. 3, the points per subset. With the Hamiltonian pattern and parallel subsets it changes

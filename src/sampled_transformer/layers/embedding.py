@@ -12,8 +12,8 @@ from .mlp import relu_layers
 class PositionEmbedding(nn.Module):
     """E = W_p P: coordinates (..., coordinates) -> (..., dim), to be added to the features, X <- X + E.
 
-    Section 3.2 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346). The paper calls W_p "an MLP
-    layer" and writes one matrix; `hidden` makes it an MLP with ReLU.
+    Section 3.2 of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc). The paper calls
+    W_p "an MLP layer" and writes one matrix; `hidden` makes it an MLP with ReLU.
 
     Args:
         dim: width of the features.

@@ -22,7 +22,7 @@ class BasicClassifier(nn.Module):
         X <- Block(X)                            Eq. 1c or 5d with h = 8, d = 32, r = 256
         logits = W BN(max_i X_i) + b
 
-    Section 5.2 and Table 4 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346). With
+    Section 5.2 and Table 4 of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc). With
     `attention="none"` there is no block: the paper's baseline "MLP + FC (no attention)".
 
     Args:

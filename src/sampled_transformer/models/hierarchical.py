@@ -30,9 +30,9 @@ class HierarchicalClassifier(nn.Module):
         (P_t, X_t) = Stage_t(P_{t-1}, X_{t-1}),    t = 1, ..., stages
         logits = MLP(mean_i X_i)
 
-    Section 5.3 and Table 5 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346), after "Point
-    Transformer" (https://arxiv.org/abs/2012.09164). The default sizes are the former's. Their strides leave one of
-    1,024 points at the fifth stage; `PARENT_STRIDES` leave four.
+    Section 5.3 and Table 5 of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc), after
+    "Point Transformer" (https://arxiv.org/abs/2012.09164). The default sizes are the former's. Their strides leave one
+    of 1,024 points at the fifth stage; `PARENT_STRIDES` leave four.
 
     Args:
         classes: number of classes.

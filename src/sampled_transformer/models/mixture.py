@@ -43,7 +43,8 @@ class MixtureNetwork(nn.Module):
         pi = softmax(logits),    mu = means,    sigma = softplus(deviations) + smallest_deviation
 
     `raw` computes logits, means and deviations. Amortised clustering: appendix C of "Sampled Transformer for Point
-    Sets" (https://arxiv.org/abs/2302.14346), after section 5.3 of "Set Transformer" (https://arxiv.org/abs/1810.00825).
+    Sets" (https://openreview.net/forum?id=F7f4BYnDAIc), after section 5.3 of "Set Transformer"
+    (https://arxiv.org/abs/1810.00825).
 
     Args:
         inputs: dimension of the points, D.

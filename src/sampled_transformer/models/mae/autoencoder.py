@@ -58,7 +58,8 @@ class MaskedAutoencoder(nn.Module):
         rebuilt = W D_masked + b,    loss = mean over the masked groups of CD(masked, rebuilt)
 
     After Point-MAE (https://arxiv.org/abs/2203.06604); the sizes are those of "Sampled Transformer for Point Sets"
-    (https://arxiv.org/abs/2302.14346), whose Tables 1 to 3 fine-tune the encoder. `POINT_MAE` holds Point-MAE's own.
+    (https://openreview.net/forum?id=F7f4BYnDAIc), whose Tables 1 to 3 fine-tune the encoder. `POINT_MAE` holds
+    Point-MAE's own.
 
     Only visible groups are embedded. Masked groups never reach the encoder, so that this changes nothing except the
     batch statistics of the embedding. The decoder knows the centres of the masked groups, as in Point-MAE.

@@ -24,8 +24,8 @@ class MaskedAutoencoderClassifier(nn.Module):
         logits = MLP(max_i T_i)                                           "max"
         logits = MLP([T_class, max_i T_i]), with a class token in T       "cls-max"
 
-    Section 5.1 of "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346), Tables 1 to 3, after
-    Point-MAE (https://arxiv.org/abs/2203.06604).
+    Section 5.1 of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc), Tables 1 to 3,
+    after Point-MAE (https://arxiv.org/abs/2203.06604).
 
     Args:
         classes: number of classes.

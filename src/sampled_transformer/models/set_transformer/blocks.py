@@ -118,8 +118,8 @@ class ISAB(nn.Module):
         ISAB(X) = MAB(X, H)        n x m attention matrix
 
     `reading="rows"` is the sampled ISAB of "Sampled Transformer for Point Sets" (appendices B.3 and C, Tables 7 and 8;
-    https://arxiv.org/abs/2302.14346), which keeps two random entries per row of the first matrix. The second step
-    stays dense and costs O(n m), with a constant m.
+    https://openreview.net/forum?id=F7f4BYnDAIc), which keeps two random entries per row of the first matrix. The second
+    step stays dense and costs O(n m), with a constant m.
 
     Args:
         inputs: width of X.

@@ -17,9 +17,9 @@ class SetTransformer(nn.Module):
 
         logits = W Dropout(PMA_1(Dropout(ISAB_16(ISAB_16(X)))))
 
-    "Sampled Transformer for Point Sets" (https://arxiv.org/abs/2302.14346) compares with it in appendix B.3, Table 7:
-    the defaults are its "ISAB(16) + PMA", and `attention_options={"reading": "rows"}` gives "ISAB(16) + PMA + sampled
-    attention (ours)".
+    "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc) compares with it in appendix B.3,
+    Table 7: the defaults are its "ISAB(16) + PMA", and `attention_options={"reading": "rows"}` gives "ISAB(16) + PMA +
+    sampled attention (ours)".
 
     Args:
         classes: number of classes.
