@@ -9,7 +9,7 @@ import pytest
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.pack import Pack, write_pack
 from sampled_transformer.data.sources.modelnet import load
-from sampled_transformer.data.sources.modelnet_layouts import CLASSES, _parse_six_decimals
+from sampled_transformer.data.sources.modelnet_layouts import CLASSES, parse_six_decimals
 
 FORTY, TEN = CLASSES["modelnet40"], CLASSES["modelnet10"]
 RANDOM = np.random.default_rng(0)
@@ -186,7 +186,7 @@ class TestText:
         values = values.clip(-9.999999, 9.999999)
         text = "".join(",".join(f"{value:.6f}" for value in row) + "\n" for row in values).encode()
         expected = np.loadtxt(text.decode().splitlines(), delimiter=",")
-        assert np.allclose(_parse_six_decimals(text), expected, rtol=1e-6, atol=1e-12)
+        assert np.allclose(parse_six_decimals(text), expected, rtol=1e-6, atol=1e-12)
 
     def test_missing_files_are_counted(self, tmp_path: Path) -> None:
         write_text_folder(tmp_path, "modelnet40", "train", ["airplane_0001", "airplane_0002", "xbox_0001"])
