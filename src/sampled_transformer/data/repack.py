@@ -46,9 +46,7 @@ def load_splits(source: str, root: str | None = None, **options: Any) -> dict[st
     if not path.is_dir():
         return {"all": load_data(path, path.stem if path.stem in SPLITS else "train", **options)}
     if not _splits(path):
-        raise DataError(
-            f"{printable(path)}: no train.npz or test.npz; `data pack` makes a pack from a folder of shapes"
-        )
+        raise DataError(f"{printable(path)}: no train.npz or test.npz; run `data pack` to make a pack")
     return {split: load_data(path, split, **options) for split in _splits(path)}
 
 

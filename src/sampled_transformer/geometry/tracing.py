@@ -1,4 +1,4 @@
-"""Functions that torch.compile should leave alone and torch.export should trace."""
+"""Decorators for functions that torch.compile must skip, and that torch.export may still trace."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ Result = TypeVar("Result")
 
 
 def exporting() -> bool:
+    """Whether torch.export is tracing us."""
     return torch.compiler.is_exporting()
 
 
+def never_compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """`torch.compiler.disable`, with types."""
+    eager: Callable[Arguments, Result] = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
+    return eager
+
+
 def uncompiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Leave a function of many small steps out of compilation, which takes minutes for it; export still traces it."""
-    eager = torch.compiler.disable(function)
+    """Skip compilation of a function with many small steps, which would take minutes; export still traces it."""
+    eager = never_compiled(function)
 
     @wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:

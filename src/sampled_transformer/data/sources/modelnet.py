@@ -54,9 +54,7 @@ def load(
         raise DataError(f"up: expected 'y' or 'z', got {up!r}")
     reader, published_up, folder = _find(Path(root), split, variant)
     if up is not None and published_up is None:
-        raise DataError(
-            f"up: expected none, because the pack in {printable(folder)} does not name its axes, got {up!r}"
-        )
+        raise DataError(f"up: expected none, because {printable(folder)} does not say which axis is up, got {up!r}")
     pack = reader(folder, split, variant, points, seed)
     if variant == "modelnet10" or reader is _read_meshes:
         pack = _restrict(pack, CLASSES[variant], folder)
