@@ -51,10 +51,13 @@ def pack_clouds(
             stored = np.empty((total, len(kept), 3), np.int16)
             normals = None if cloud.normals is None else np.empty((total, len(kept), 3), np.int8)
         if len(kept) != stored.shape[1]:
-            raise DataError(f"{name}: expected {stored.shape[1]} points as before, got {len(kept)}; set points=")
+            before = stored.shape[1]
+            raise DataError(
+                f"{name}: expected {before} points, as in the shapes before it, got {len(kept)}; set points"
+            )
         if (cloud.normals is None) != (normals is None):
-            have = "no normals" if cloud.normals is None else "normals"
-            raise DataError(f"{name}: expected normals for all shapes or for none, got {have} unlike before")
+            before, now = ("no normals", "normals") if normals is None else ("normals", "no normals")
+            raise DataError(f"{name}: expected {before}, as in the shapes before it, got {now}")
         stored[number] = quantise_points(cloud.points[kept], normalise, name)
         if cloud.normals is not None and normals is not None:
             normals[number] = quantise_normals(cloud.normals[kept], name)

@@ -162,7 +162,8 @@ def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.G
     else:
         cloud, own_normals = raw
         if (cloud == cloud[0]).all():
-            raise DataError(f"points: expected at least 2 different points, got {len(cloud)} equal")
+            found = "1 point" if len(cloud) == 1 else f"{len(cloud)} equal points"
+            raise DataError(f"points: expected at least 2 different points, got {found}")
         index = _resample(len(cloud), count, generator)
         points, normals = cloud[index], None
         if own_normals is not None and wanted != "none":

@@ -123,7 +123,7 @@ def test_two_members_of_one_name(tmp_path):
         file.writestr("points.npy", npy((1,), b"\0" * 8))
         with pytest.warns(UserWarning, match="Duplicate"):
             file.writestr("points.npy", npy((1,), b"\0" * 8))
-    with pytest.raises(DataError, match="two arrays of one name"):
+    with pytest.raises(DataError, match="two arrays have the same name"):
         read_arrays(tmp_path / "two.npz")
 
 
@@ -144,7 +144,7 @@ def test_bomb_is_refused_before_memory_is_spent(tmp_path):
             member.write(bytes(2**20))
     assert os.path.getsize(tmp_path / "bomb.npz") < 2**20
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(DataError, match=r"bomb\.npz: .* claim to unpack to"):
+    with pytest.raises(DataError, match=r"bomb\.npz: claims to unpack from \d+ to \d+ bytes"):
         read_arrays(tmp_path / "bomb.npz")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
 
