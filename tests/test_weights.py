@@ -71,15 +71,15 @@ def rewrite(path: Path, drop: str | None = None, **changes: str) -> None:
     [
         ({"format": "other 1"}, "expected the format"),
         ({"model": "besic"}, "did you mean 'basic'"),
-        ({"options": "[]"}, "not that of a network"),
-        ({"options": "{"}, "not that of a network"),
-        ({"options": json.dumps({**OPTIONS, "colour": 1})}, "cannot be built"),
-        ({"options": json.dumps({**OPTIONS, "dim": 32})}, "has the shape"),
-        ({"options": json.dumps({**OPTIONS, "depth": 2})}, "lacks 'blocks.1"),
-        ({"options": json.dumps({**OPTIONS, "normals": False})}, "unknown 'normal_mlp"),
-        ({"options": json.dumps({**OPTIONS, "dim": -16})}, "cannot be built"),
-        ({"classes": '["x", "y"]'}, "names 2 classes for a network of 3"),
-        ({"drop": "head.bias"}, "lacks 'head.bias'"),
+        ({"options": "[]"}, "expected metadata written by save_model"),
+        ({"options": "{"}, "expected metadata written by save_model"),
+        ({"options": json.dumps({**OPTIONS, "colour": 1})}, "cannot build the network"),
+        ({"options": json.dumps({**OPTIONS, "dim": 32})}, "expected shape"),
+        ({"options": json.dumps({**OPTIONS, "depth": 2})}, "'blocks.1.attention.key.weight' is missing"),
+        ({"options": json.dumps({**OPTIONS, "normals": False})}, "'normal_mlp.layers.0.bias' is unknown"),
+        ({"options": json.dumps({**OPTIONS, "dim": -16})}, "cannot build the network"),
+        ({"classes": '["x", "y"]'}, "expected 3 class names, got 2"),
+        ({"drop": "head.bias"}, "'head.bias' is missing"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path, changes: dict, message: str) -> None:
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path, changes: dict,
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
-    with pytest.raises(WeightsError, match=r"not a whole \.safetensors file"):
+    with pytest.raises(WeightsError, match=r"not a complete \.safetensors file"):
         load_model(path)
     with pytest.raises(WeightsError, match="no such file"):
         load_model(tmp_path / "absent.safetensors")
@@ -105,5 +105,5 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     save_model(trained(), path, DESCRIPTION)
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(WeightsError, match="not a whole"):
+    with pytest.raises(WeightsError, match="not a complete"):
         load_model(path)

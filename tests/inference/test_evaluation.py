@@ -93,21 +93,21 @@ def test_classes_are_matched_by_name(weights, tmp_path, make_pack):
     assert result["classes"][2] == {"class": "ball", "shapes": 0, "accuracy": None}
     assert "ball" in table(result)
     write_pack(replace(pack, classes=("needle", "disc", "cube")), folder / "test.npz")
-    with pytest.raises(DataError, match="class 'cube' is not among the 3 of the network"):
+    with pytest.raises(DataError, match="expected the 3 classes of the network, got 'cube'"):
         evaluate(weights, str(folder))
 
 
 def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
-    with pytest.raises(ValueError, match="data: expected --data"):
+    with pytest.raises(ValueError, match="data: expected a data set"):
         evaluate(save(tmp_path / "silent.safetensors"))
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         evaluate(weights, samples=0)
-    with pytest.raises(WeightsError, match="its notes on data are not those of a run"):
+    with pytest.raises(WeightsError, match="expected a valid preset and number of points in its notes"):
         evaluate(save(tmp_path / "odd.safetensors", notes={"data": {"points": "many"}}))
-    with pytest.raises(ValueError, match="device: 'toaster' cannot be used here"):
+    with pytest.raises(ValueError, match="device: expected a device that works here, got 'toaster'"):
         evaluate(weights, device="toaster")
     write_pack(make_pack(5, 1, points=20), tmp_path / "test.npz")
-    with pytest.raises(DataError, match="expected 24 points a shape, found 20"):
+    with pytest.raises(DataError, match="expected at least 24 points per shape, got 20"):
         evaluate(weights, str(tmp_path))
     write_pack(make_pack(5, 1, normals=False), tmp_path / "test.npz")
     with pytest.raises(DataError, match="has no normals"):
@@ -117,5 +117,5 @@ def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
 def test_weights_are_found_by_path_and_by_run(weights, tmp_path):
     assert find_weights(str(weights)) == weights
     assert find_weights(str(tmp_path)) == weights
-    with pytest.raises(WeightsError, match="nothing: neither a file nor the folder of a run; weights that come with"):
+    with pytest.raises(WeightsError, match=r"nothing: no such file, run folder or packaged weights; .* bricks"):
         find_weights("nothing")

@@ -63,7 +63,7 @@ def test_runs_beside_each_other(runs: dict[str, Path], tmp_path: Path, capsys: p
     text = " ".join(Page(target.read_text("utf-8")).words)
     assert all(str(folder) in text for folder in runs.values())
     assert main(["report", str(tmp_path), "--out", str(target)]) == 2
-    assert "expected the folder of a run with at least one whole epoch" in capsys.readouterr().err
+    assert "expected the folder of a run with at least one finished epoch" in capsys.readouterr().err
 
 
 def test_metrics_are_numbers(runs: dict[str, Path]) -> None:

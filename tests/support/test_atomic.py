@@ -19,9 +19,14 @@ def test_the_file_appears_when_the_block_ends(tmp_path) -> None:
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
-    with pytest.raises(RuntimeError, match="stopped"), atomic_write(path) as file:
-        file.write(b"half of the new")
-        raise RuntimeError("stopped")
+
+    def stop_half_way() -> None:
+        with atomic_write(path) as file:
+            file.write(b"half of the new")
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        stop_half_way()
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.txt"]
 

@@ -115,7 +115,7 @@ def test_outputs_that_look_like_ids_need_a_larger_constant() -> None:
 
 
 def test_bad_functions_and_grids_are_named() -> None:
-    with pytest.raises(ValueError, match=r"function: expected to keep the shape \(4, 1, 2\), got \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"function: expected a result of shape \(4, 1, 2\), got \(4, 2\)"):
         approximate(lambda points: points[:, 0], 2, 1, "1/2")
     with pytest.raises(ValueError, match="function: expected finite values"):
         approximate(lambda points: points * np.nan, 2, 1, "1/2")

@@ -109,7 +109,7 @@ def test_ids_are_no_function_of_the_set() -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="construction: expected one of pairs, written, closed, cycle, got 'path'"):
+    with pytest.raises(ValueError, match="construction: expected one of closed, cycle, pairs, written, got 'path'"):
         contextual_mapping(2, 1, "1/2", construction="path")
     with pytest.raises(ValueError, match="order: expected 3 points, got 2"):
         identify(all_inputs(Setting(3, 1, 2)), Setting(3, 1, 2), order=[0, 1])

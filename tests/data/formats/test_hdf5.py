@@ -116,7 +116,7 @@ def test_values_in_other_files_are_refused(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["data"] = h5py.ExternalLink(str(other), "/data")
         file["label"] = GOOD
-    expect_refusal(path, "'data': expected an array in this file, found a group or a link")
+    expect_refusal(path, "'data': expected an array in this file, got a group or a link")
     with h5py.File(path, "w") as file:
         layout = h5py.VirtualLayout((4, 16, 3), "f4")
         layout[:] = h5py.VirtualSource(str(other), "data", (4, 16, 3))
@@ -126,4 +126,4 @@ def test_values_in_other_files_are_refused(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_group("data")
         file["label"] = GOOD
-    expect_refusal(path, "'data': expected an array in this file, found a group or a link")
+    expect_refusal(path, "'data': expected an array in this file, got a group or a link")

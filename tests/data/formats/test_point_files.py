@@ -156,7 +156,7 @@ def test_pcd_without_positions(tmp_path):
     with pytest.raises(DataError, match="expected the fields x, y, z, got u, v"):
         read_pcd(tmp_path / "a.pcd")
     (tmp_path / "b.pcd").write_bytes(b"VERSION 0.7\nFIELDS x y z\n")
-    with pytest.raises(DataError, match="no PCD header"):
+    with pytest.raises(DataError, match="not a PCD file"):
         read_pcd(tmp_path / "b.pcd")
 
 

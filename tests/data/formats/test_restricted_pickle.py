@@ -112,7 +112,7 @@ def test_shape_that_does_not_fit_the_bytes(tmp_path: Path, shape: tuple[int, ...
     place = next(i for i, (code, value, _) in enumerate(opcodes) if code.name == "BININT1" and value == 2)
     start, end = opcodes[place][2], opcodes[place + 2][2]
     lie = b"".join(b"J" + side.to_bytes(4, "little", signed=True) for side in shape)
-    with pytest.raises(DataError, match=r"expected [\d,]+ bytes, got 6 bytes"):
+    with pytest.raises(DataError, match=r"expected [-\d,]+ bytes, got 6 bytes"):
         read_arrays_pickle(write(tmp_path / "a.pkl", honest[:start] + lie + honest[end:]))
 
 

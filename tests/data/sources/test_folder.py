@@ -130,8 +130,8 @@ def test_links(tmp_path):
     assert sorted(listing.problems) == [
         f"{root}/a/out.xyz: a link that leads out of the folder, not followed",
         f"{root}/b/loop: a link to a folder, not followed",
-        f"{root}/folder: class without a readable file",
         f"{root}/folder: a link that leads out of the folder, not followed",
+        f"{root}/folder: class without a readable file",
     ]
 
 

@@ -98,7 +98,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message) as caught:
         load(tmp_path, "test", variant="objonly")
     assert str(tmp_path) in str(caught.value)
-    with pytest.raises(DataError, match=r"^variant: expected objbg, objonly, pbt50rs, got 'hard'"):
+    with pytest.raises(DataError, match=r"^variant: expected one of objbg, objonly, pbt50rs, got 'hard'"):
         load(tmp_path, "test", variant="hard")
     with pytest.raises(DataError, match=r"^split: expected 'train' or 'test', got 'val'"):
         load(tmp_path, "val")
