@@ -15,7 +15,7 @@ def test_columns_line_up_and_bars_are_escaped() -> None:
 
 def test_the_mapping_table_says_how_many_inputs_it_ran() -> None:
     whole, random = tables.mapping_table([(2, 1, 2), (3, 1, 3)], limit=4, samples=9).splitlines()[2:]
-    assert [cell.strip() for cell in whole.split("|")[1:9]] == ["2", "1", "1/2", "4", "4", "4", "yes", "yes"]
+    assert [cell.strip() for cell in whole.split("|")[1:9]] == ["2", "1", "1/2", "4", "4", "5", "yes", "yes"]
     assert " random |" in random
 
 
@@ -30,11 +30,8 @@ def test_the_construction_table_shows_the_failure_as_written() -> None:
 def test_the_claim_list_has_a_line_per_statement_and_a_repair_per_failure() -> None:
     text = tables.claim_list(16)
     assert sum(line.startswith("- ") for line in text.splitlines()) == len(CLAIMS)
-    assert (
-        text.count("  - repair: ")
-        == text.count("  - smallest counter-example: ")
-        == text.count("- FAILS: ") + text.count("- no: ")
-    )
+    failures = text.count("- FAILS: ") + text.count("- no: ")
+    assert text.count("  - repair: ") == text.count("  - smallest counter-example: ") == failures > 0
     assert "- holds: l_2 < l_3 < ... < l_n < l_1 [order; " in text
 
 

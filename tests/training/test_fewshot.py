@@ -130,7 +130,7 @@ def test_options_of_the_classifier(settings):
     described = Description("mae", {"attention": "dense", "dim": 8, "mask_ratio": 0.5, "decoder_depth": 2})
     assert classifier_options(described, "x") == {"attention": "dense", "dim": 8}
     assert classifier_options(Description("mae-classifier", {"classes": 3}), "x") == {"attention": "sampled"}
-    with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', it is a 'basic'"):
+    with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', got 'basic'"):
         classifier_options(Description("basic", {}), "x")
     options = {"attention": "sampled", "attention_options": {"cycles": "per-head"}, **SMALL}  # which dense has not
     save_model(create_model("mae", **options), settings.init, Description("mae", options))
@@ -148,7 +148,7 @@ def test_options_of_the_classifier(settings):
         ({"options": {"groups": 40}}, "data.points: expected at least 40, for 40 groups of 8, got 32"),
         ({"options": {"heads": 4}}, "options.heads: expected 4, got 2"),
         ({"options": {"classes": 7}}, "options.classes: expected none, as the data decides it, got 7"),
-        ({"init": "nowhere"}, "nowhere: neither a file nor the folder of a run"),
+        ({"init": "nowhere"}, "nowhere: no such file, run folder or packaged weights"),
         ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),
     ],
 )
