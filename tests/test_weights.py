@@ -8,7 +8,15 @@ import torch
 from safetensors.torch import save_file
 
 from sampled_transformer import create_model
-from sampled_transformer.weights import Description, WeightsError, describe_model, load_model, save_model
+from sampled_transformer.weights import (
+    Description,
+    WeightsError,
+    describe_model,
+    find_weights,
+    list_weights,
+    load_model,
+    save_model,
+)
 
 OPTIONS = {"classes": 3, "dim": 16, "heads": 2, "hidden": 8, "embedding": 4, "attention_options": {"samples": 2}}
 DESCRIPTION = Description("basic", OPTIONS, ["cat", "dög", "a b"], {"accuracy": 0.5})
@@ -107,3 +115,19 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(WeightsError, match="not a complete"):
         load_model(path)
+
+
+def test_weights_are_found_by_path_by_run_and_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(trained(), path, DESCRIPTION)
+    assert find_weights(str(path)) == path
+    assert find_weights(str(tmp_path)) == path
+    for name in list_weights():
+        assert find_weights(name).is_file()
+    with pytest.raises(WeightsError, match=r"nothing: no such file, run folder or packaged weights; .* bricks"):
+        find_weights("nothing")
+
+
+def test_a_name_that_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match=r"a\\nb: no such file"):
+        load_model(tmp_path / "a\nb")

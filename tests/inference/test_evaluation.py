@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from sampled_transformer.data import DataError, write_pack
-from sampled_transformer.inference.evaluation import ONE_PASS, evaluate, table
+from sampled_transformer.inference.evaluation import ONE_PASS, evaluate, mistakes, table
 from sampled_transformer.inference.trained import cycle_probabilities
 from sampled_transformer.models import create_model
-from sampled_transformer.weights import Description, WeightsError, find_weights, load_model, save_model
+from sampled_transformer.weights import Description, WeightsError, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 CLASSES = ("needle", "disc", "ball")
@@ -114,8 +114,16 @@ def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
         evaluate(weights, str(tmp_path))
 
 
-def test_weights_are_found_by_path_and_by_run(weights, tmp_path):
-    assert find_weights(str(weights)) == weights
-    assert find_weights(str(tmp_path)) == weights
-    with pytest.raises(WeightsError, match=r"nothing: no such file, run folder or packaged weights; .* bricks"):
-        find_weights("nothing")
+def test_mistakes_come_most_confident_first(weights, make_pack):
+    found, count = mistakes(weights, most=4)
+    confusion = np.array(evaluate(weights)["confusion"])
+    assert count == confusion.sum() - confusion.trace()
+    assert len(found) == min(4, count) > 1
+    probabilities = [mistake.probability for mistake in found]
+    assert probabilities == sorted(probabilities, reverse=True)
+    pack = make_pack(5, 1)
+    for mistake in found:
+        assert mistake.truth != mistake.answer
+        number = pack.names.tolist().index(mistake.name)
+        assert pack.classes[pack.labels[number]] == mistake.truth
+        np.testing.assert_array_equal(mistake.points, pack.batch(number).points[0])

@@ -130,7 +130,7 @@ def test_options_of_the_classifier(settings):
     described = Description("mae", {"attention": "dense", "dim": 8, "mask_ratio": 0.5, "decoder_depth": 2})
     assert classifier_options(described, "x") == {"attention": "dense", "dim": 8}
     assert classifier_options(Description("mae-classifier", {"classes": 3}), "x") == {"attention": "sampled"}
-    with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', got 'basic'"):
+    with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', it is a 'basic'"):
         classifier_options(Description("basic", {}), "x")
     options = {"attention": "sampled", "attention_options": {"cycles": "per-head"}, **SMALL}  # which dense has not
     save_model(create_model("mae", **options), settings.init, Description("mae", options))

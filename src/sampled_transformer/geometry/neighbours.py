@@ -205,7 +205,7 @@ def _tree(
 
 
 def _put_self_first(found: Tensor) -> None:
-    """Move each point to the front of its own neighbours: among coinciding points the tree may rank or drop it."""
+    """Make each point its own first neighbour: if points coincide, the tree may put another first or drop the point."""
     own = torch.arange(len(found))
     rows = (found[:, 0] != own).nonzero().squeeze(1)
     others = found[rows]

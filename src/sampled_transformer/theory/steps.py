@@ -51,7 +51,7 @@ CLAIMS = [
     ),
     Claim("closed-forms", SELECT, "the closed form of every l~_j (pairs transposed, without g^1)", check.closed_forms),
     Claim("order-after", SELECT, "(n-1) Delta <= l_1 < l~_2 < ... < l~_n", check.order_after),
-    Claim("intervals", SELECT, "every l~_j lies in the interval given for it", check.inside_intervals),
+    Claim("intervals", SELECT, "every l~_j is in the interval that the paper gives for it", check.inside_intervals),
     Claim("gap-chain", SELECT, "each line of the bound on the gap follows from the one before", check.gap_inequalities),
     Claim(
         "gaps",
@@ -120,7 +120,10 @@ CLAIMS = [
         ours=True,
     ),
     Claim(
-        "remainder", SPREAD, "each line of the bound on the rest beside c^n l~_n follows", check.remainder_inequalities
+        "remainder",
+        SPREAD,
+        "each line of the bound on the remainder follows from the one before",
+        check.remainder_inequalities,
     ),
     Claim(
         "bijective-keeps-apart",
