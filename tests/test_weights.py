@@ -25,7 +25,7 @@ DESCRIPTION = Description("basic", OPTIONS, ["cat", "dög", "a b"], {"accuracy":
 def trained() -> torch.nn.Module:
     torch.manual_seed(0)
     network = create_model("basic", **OPTIONS).train()
-    network(torch.rand(4, 6, 3), torch.rand(4, 6, 3))  # moves the batch statistics
+    network(torch.rand(4, 6, 3), torch.rand(4, 6, 3))  # changes the batch statistics
     return network.eval()
 
 

@@ -48,7 +48,7 @@ def test_a_network_without_chance_is_asked_once(reading: str, passes: int) -> No
 
 
 class Oracle(torch.nn.Module):
-    """Knows the answers."""
+    """A network that knows the true mixtures."""
 
     def __init__(self, batches: list[Mixtures]) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Oracle(torch.nn.Module):
 
 
 class Elsewhere(torch.nn.Module):
-    """Lies on another device than the sets are drawn on, the only other one that every machine has."""
+    """A network on the "meta" device, the only other device that every machine has."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ def weights(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def corners() -> np.ndarray:
-    """Forty points about each of four corners, far from the origin and in no network's units."""
+    """Forty points around each of four corners, far from the origin and in large units."""
     generator = np.random.default_rng(0)
     return (CENTRES[:, None] + generator.normal((5000, -3000), 20, size=(4, 40, 2))).reshape(-1, 2)
 
@@ -47,14 +47,14 @@ def write(path: Path, points: np.ndarray, head: str = "", separator: str = ",") 
 
 
 def test_refined_clusters_are_those_of_the_points(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
-    """The network is not trained: what is tested is the way of the points there and of the mixture back."""
+    """The network is untrained: we test the conversion of the points to its frame and of the mixture back."""
     found = fit(write(tmp_path / "points.csv", corners), weights, refine=300, samples=4)
     normaliser = np.log(found.weights) - np.log(found.deviations).sum(1) - np.log(2 * np.pi)
     joint = normaliser - (((corners[:, None] - found.means) / found.deviations) ** 2).sum(-1) / 2
     each = np.logaddexp.reduce(joint, axis=1)
     assert found.log_likelihood == pytest.approx(each.mean(), rel=1e-9)
     assert np.array_equal(found.assignments, joint.argmax(1))
-    share = np.exp(joint - each[:, None])  # where EM has come to rest, its step changes nothing
+    share = np.exp(joint - each[:, None])  # after EM has converged, a step changes nothing
     np.testing.assert_allclose(found.weights, share.mean(0), rtol=1e-3)
     np.testing.assert_allclose(found.means, share.T @ corners / share.sum(0)[:, None], atol=1e-2)
     squares = (corners[:, None] - found.means) ** 2
@@ -71,7 +71,7 @@ def test_units_do_not_matter(weights: Path, corners: np.ndarray, tmp_path: Path)
 
 
 def single_scale(points: np.ndarray, weights: Path) -> float:
-    """The likelihood of the answer for points whose largest extent fills that of the training sets, and no other."""
+    """The likelihood if the network sees the points at one scale only, that of the training sets."""
     network, _, trained_on = load_mixture_network(weights)
     low, high = points.min(0), points.max(0)
     scale = (high - low).max() / 2 / (trained_on.spread + trained_on.deviation)
@@ -115,7 +115,7 @@ def test_central_points(corners: np.ndarray) -> None:
     assert np.array_equal(central_points(corners), corners)
     strayed = np.concatenate([[[1e5, 0.0]], corners, [[0.0, -1e5]]])
     assert np.array_equal(central_points(strayed), corners)
-    cross = np.array([[0.0, 1], [0, -1], [1, 0], [-1, 0]])  # without the outermost of each axis one place is left
+    cross = np.array([[0.0, 1], [0, -1], [1, 0], [-1, 0]])  # without the extremes of each axis, one place remains
     assert np.array_equal(central_points(cross), cross)
     assert np.array_equal(central_points(cross[:2]), cross[:2])
 

@@ -1,4 +1,4 @@
-"""read_shape: one file of any format as points, the same ones every time, and one line when it cannot be read."""
+"""read_shape: any format gives the same points every time, or a one-line error."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ CLOUDS = ("xyz", "txt", "csv", "pts", "npy", "npz", "pcd", "las", "laz")
 
 
 def write(path, points: np.ndarray) -> None:
-    """A cloud, in the form that the ending asks for."""
+    """Write a cloud in the format of the file ending."""
     ending = path.suffix[1:]
     if ending in ("xyz", "txt", "csv", "pts"):
         np.savetxt(path, points, delimiter="," if ending == "csv" else " ")

@@ -1,4 +1,4 @@
-"""Packs: quantised and back, on disk and back, batches, and everything a bad file can claim."""
+"""Packs: quantising, writing and reading, batches, and every kind of bad file."""
 
 import subprocess
 import sys
@@ -128,7 +128,7 @@ def test_points_alone_are_a_pack(tmp_path):
 
 
 def test_small_label_types_become_int64(tmp_path):
-    """As in packs written by other programs: uint8 labels, and arrays of their own."""
+    """As other programs may write a pack: uint8 labels and additional arrays."""
     points = np.zeros((2, 4, 3), np.int16)
     np.savez_compressed(
         tmp_path / "a.npz",

@@ -1,4 +1,4 @@
-"""Packing a folder: the result, resuming, every kind of bad file, and what a stopped or dying process leaves behind."""
+"""Packing a folder: the result, resuming, every kind of bad file, and what remains after an interrupted run."""
 
 import contextlib
 import multiprocessing
@@ -157,7 +157,7 @@ def stop_when_some_are_done(source: Path, target: Path, how: signal.Signals) -> 
         time.sleep(0.005)
     process.send_signal(how)
     code = process.wait(30)
-    with contextlib.suppress(ProcessLookupError):  # workers that outlive a kill would write one more chunk
+    with contextlib.suppress(ProcessLookupError):  # surviving workers would write another chunk
         os.killpg(process.pid, signal.SIGKILL)
     return code
 
@@ -204,7 +204,7 @@ def test_new_pack_takes_the_place_of_an_old_one(tmp_path):
 
 
 def kill_the_worker_once_it_is_busy(seconds: float) -> None:
-    """Kill a child of this process that has used `seconds` of a processor: only the slow file can make it do so."""
+    """Kill a child process that has used `seconds` of CPU time, which only the slow file can cause."""
     while True:
         for child in multiprocessing.active_children():
             try:
@@ -243,8 +243,7 @@ def test_target_that_cannot_be_written(tmp_path):
             pack_folder(source, tmp_path / "out", **options)
     with pytest.raises(ValueError, match="normals: expected"):
         pack_folder(source, tmp_path / "out", normals="some", workers=1)
-    with pytest.raises(
-        DataError, match=r"target: expected a path outside the folder of shapes, got .*out"
-    ):  # and would be taken for a class next time
+    # A pack inside the folder would count as a class the next time.
+    with pytest.raises(DataError, match=r"target: expected a path outside the folder of shapes, got .*out"):
         pack_folder(source, source / "out", workers=1)
     assert sorted(os.listdir(tmp_path)) == ["file", "in"]

@@ -1,4 +1,4 @@
-"""Quantisation: what is stored is near what was given, and what cannot be stored is refused."""
+"""Quantisation: stored values are close to the originals, and invalid values are refused."""
 
 import numpy as np
 import pytest

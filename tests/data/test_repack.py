@@ -1,4 +1,4 @@
-"""Packs from sources by name and from other packs."""
+"""Writing packs from named data sets and from other packs."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Which type distances are compared in and returned in."""
+"""The floating-point types for comparing and returning distances."""
 
 import pytest
 import torch

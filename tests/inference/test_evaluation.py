@@ -22,7 +22,7 @@ def save(path: Path, classes=CLASSES, notes=None, **options) -> Path:
     options = {"classes": len(classes), **SMALL, **options}
     network = create_model("basic", **options).eval()
     with torch.no_grad():
-        network.head.weight.mul_(20)  # so that it is not all one class
+        network.head.weight.mul_(20)  # otherwise all answers would be the same class
     save_model(network, path, Description("basic", options, classes, notes or {}))
     return path
 

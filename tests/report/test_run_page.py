@@ -1,4 +1,4 @@
-"""report.html, read back as a browser's parser would read it."""
+"""report.html, parsed as HTML."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_has_its_page(runs: dict[str, Path]) -> None:
     matrix = np.array(result["confusion"])
     assert f"{matrix.sum() - matrix.trace()} of 408 test shapes" in text
     assert page.tags.count("svg") == 24
-    assert page.sources == []  # nothing comes from elsewhere
+    assert page.sources == []  # the page loads nothing from elsewhere
     assert result["command"] in text
 
 

@@ -102,7 +102,7 @@ def test_all_successors_are_all_cycles() -> None:
 
 
 def test_ids_are_no_function_of_the_set() -> None:
-    """With an embedding by index, exchanging two points does not exchange their ids."""
+    """If the embedding depends on the index, swapping two points does not swap their ids."""
     setting = Setting(2, 1, 2)
     inputs = all_inputs(setting)
     assert (identify(inputs, setting)[:, ::-1] != identify(inputs[:, :, ::-1], setting)).any()

@@ -53,15 +53,15 @@ def fit(features: Tensor, labels: Tensor, classes: int, penalty: float) -> Regre
     x = (features - mean) / deviation
     weight = torch.zeros(classes, features.shape[1], requires_grad=True)
     bias = torch.zeros(classes, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
+    optimiser: Any = torch.optim.LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimiser.zero_grad()
         loss = cross_entropy(x @ weight.T + bias, labels) + penalty / 2 * weight.square().sum()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         return loss
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    optimiser.step(closure)
     return Regression(mean, deviation, weight.detach(), bias.detach())
 
 

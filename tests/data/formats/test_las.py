@@ -1,4 +1,4 @@
-"""LAS and LAZ: map coordinates survive, and headers that lie are found out before they cost time or memory."""
+"""LAS and LAZ: map coordinates keep their digits, and false headers are detected before they cost time or memory."""
 
 import struct
 

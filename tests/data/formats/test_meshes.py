@@ -1,4 +1,4 @@
-"""Meshes: polygons into triangles, points by area, and the OFF format with the forms it takes in ModelNet40."""
+"""Meshes: triangulating polygons, sampling by area, and the OFF format with its ModelNet40 variants."""
 
 import numpy as np
 import pytest

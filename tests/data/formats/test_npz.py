@@ -1,4 +1,4 @@
-"""Archives that lie, that are cut short or that would run code must end in one line, before memory is spent."""
+"""Archives with false sizes, truncated archives and pickles give a one-line error before memory is allocated."""
 
 import io
 import os
@@ -150,7 +150,7 @@ def test_bomb_is_refused_before_memory_is_spent(tmp_path):
 
 
 def test_directory_that_understates_its_members(tmp_path):
-    """The sizes in the archive's own directory may lie as well: what is inflated stays within them."""
+    """The sizes in the archive's directory may be false too; we never inflate more than they say."""
     path = archive(tmp_path / "a.npz", {"points.npy": npy((1000,), b"\0" * 8000)})
     data = path.read_bytes()
     real = struct.pack("<I", 8000 + 128)

@@ -1,4 +1,4 @@
-"""PLY: every encoding gives the same mesh, polygons of several sizes, clouds with normals, headers that lie."""
+"""PLY: every encoding gives the same mesh, polygons of several sizes, clouds with normals, false headers."""
 
 import struct
 

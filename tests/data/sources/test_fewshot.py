@@ -120,7 +120,7 @@ def test_bad_arguments_are_named(options: dict[str, int], name: str) -> None:
 
 
 def public_fold(columns: int = 6, way: int = 3, shot: int = 2) -> dict[str, list]:
-    """A dict of the form of the public files."""
+    """A dict in the format of the published files."""
     random = np.random.default_rng(1)
 
     def part(each: int) -> list:

@@ -79,7 +79,7 @@ def test_drawn_split_is_stratified_and_repeatable(tmp_path):
 
 
 def test_drawn_split_is_the_same_everywhere(tmp_path):
-    """Written down once: it must not depend on Python's hashes, the machine, or the order of the directory."""
+    """A recorded split: it must not depend on Python's hashes, the machine or the order of the directory."""
     tree(tmp_path, " ".join(f"a/{i}.xyz" for i in range(10)))
     assert sorted(name for _, name, split in places(tmp_path).values() if split == "test") == ["3", "5"]
 
