@@ -60,7 +60,9 @@ def test_what_cannot_be(tmp_path, pack):
         load_splits(str(tmp_path))
     with pytest.raises(DataError, match="no such file, folder or data set"):
         load_splits(str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match="scanobjectnn: got an unexpected keyword argument 'colour'"):
+    with pytest.raises(
+        DataError, match="options: expected variant, points, seed, normalise for scanobjectnn, got 'colour'"
+    ):
         repack("scanobjectnn", tmp_path / "out", str(tmp_path), colour=3)
     with pytest.raises(ValueError, match="points: expected 1 to 10000000"):
         repack("bricks", tmp_path / "out", points=0)

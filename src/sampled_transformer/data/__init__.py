@@ -44,10 +44,10 @@ class Source:
     def load(self, root: str | Path | None, split: str, **options: Any) -> Pack:
         function = import_module(f"sampled_transformer.data.sources.{self.module}").load
         options = {**self.options, **options}
-        try:
-            signature(function).bind(root, split, **options)
-        except TypeError as error:
-            raise DataError(f"{self.module}: {error}") from None
+        known = [name for name in signature(function).parameters if name not in ("root", "split")]
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise DataError(f"options: expected {', '.join(known)} for {self.module}, got {unknown[0]!r}")
         pack: Pack = function(root, split, **options)
         return pack
 
