@@ -96,8 +96,8 @@ def test_bad_files_are_reported_and_strict_fails(shapes, tmp_path, capsys):
     assert main(arguments) == 0
     captured = capsys.readouterr()
     assert captured.err.splitlines() == [
-        f"left out: {shapes}/chair/bad.off: header claims 9 vertices and 9 faces, but 0 lines follow it: truncated?",
-        "note: 1 of 11 shapes have no normals, so the pack has none (--normals estimate)",
+        f"left out: {shapes}/chair/bad.off: header claims 9 vertices and 9 faces, but only 0 lines follow",
+        "note: 1 of 11 shapes have no normals, so the pack has none; use --normals estimate to fill them in",
     ]
     assert main([*arguments, "--strict"]) == 1
     assert capsys.readouterr().err.endswith("sampled-transformer: error: 1 left out, and --strict was given\n")
@@ -111,7 +111,7 @@ def test_nothing_readable(tmp_path, capsys):
     assert main(["data", "pack", str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert sorted(lines[:2]) == [f"could not be read: {tmp_path}/in/a/{n}.off: empty file" for n in (1, 2)]
-    assert lines[2:] == [f"sampled-transformer: error: {tmp_path}/in: none of its files could be read"]
+    assert lines[2:] == [f"sampled-transformer: error: {tmp_path}/in: no file could be read"]
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_nothing_readable(tmp_path, capsys):
         (["data", "pack", "a", "b", "--points", "many"], "points"),
         (["data", "pack", "a", "b", "--normals", "some"], "normals"),
         (["data", "pack", "a", "b", "--colour", "red"], "unrecognized arguments: --colour red"),
-        (["data", "pack", "nowhere", "b"], "nowhere: neither a file or folder nor the name of a source"),
+        (["data", "pack", "nowhere", "b"], "nowhere: no such file, folder or data set"),
         (["data", "pack", "bricks", "b", "--points", "0"], "points: expected 1 to 10000000"),
-        (["data", "pack", "modelnet40", "b"], "modelnet40: expected the folder that holds the data"),
-        (["data", "info", "nowhere"], "nowhere: neither a file or folder"),
+        (["data", "pack", "modelnet40", "b"], "root: expected the folder that holds the data set modelnet40, got none"),
+        (["data", "info", "nowhere"], "nowhere: no such file, folder or data set"),
         (["data", "info", "bricks", "--shape", "-1"], "shape: expected 0 to 1655, got -1"),
     ],
 )
@@ -177,7 +177,7 @@ def test_control_c_is_one_line_and_the_same_command_goes_on(shapes, tmp_path, wh
     assert not (tmp_path / "out").exists()
     done = run(*arguments)
     assert done.returncode == 0
-    assert ("were there from an earlier run" in done.stderr) == (when == "after some")
+    assert ("were finished by an earlier run" in done.stderr) == (when == "after some")
     assert done.stdout.endswith("shapes in 2 classes\n")
 
 

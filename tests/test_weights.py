@@ -8,7 +8,15 @@ import torch
 from safetensors.torch import save_file
 
 from sampled_transformer import create_model
-from sampled_transformer.weights import Description, WeightsError, describe_model, load_model, save_model
+from sampled_transformer.weights import (
+    Description,
+    WeightsError,
+    describe_model,
+    find_weights,
+    list_weights,
+    load_model,
+    save_model,
+)
 
 OPTIONS = {"classes": 3, "dim": 16, "heads": 2, "hidden": 8, "embedding": 4, "attention_options": {"samples": 2}}
 DESCRIPTION = Description("basic", OPTIONS, ["cat", "dög", "a b"], {"accuracy": 0.5})
@@ -17,7 +25,7 @@ DESCRIPTION = Description("basic", OPTIONS, ["cat", "dög", "a b"], {"accuracy":
 def trained() -> torch.nn.Module:
     torch.manual_seed(0)
     network = create_model("basic", **OPTIONS).train()
-    network(torch.rand(4, 6, 3), torch.rand(4, 6, 3))  # moves the batch statistics
+    network(torch.rand(4, 6, 3), torch.rand(4, 6, 3))  # changes the batch statistics
     return network.eval()
 
 
@@ -71,15 +79,15 @@ def rewrite(path: Path, drop: str | None = None, **changes: str) -> None:
     [
         ({"format": "other 1"}, "expected the format"),
         ({"model": "besic"}, "did you mean 'basic'"),
-        ({"options": "[]"}, "not that of a network"),
-        ({"options": "{"}, "not that of a network"),
-        ({"options": json.dumps({**OPTIONS, "colour": 1})}, "cannot be built"),
-        ({"options": json.dumps({**OPTIONS, "dim": 32})}, "has the shape"),
-        ({"options": json.dumps({**OPTIONS, "depth": 2})}, "lacks 'blocks.1"),
-        ({"options": json.dumps({**OPTIONS, "normals": False})}, "unknown 'normal_mlp"),
-        ({"options": json.dumps({**OPTIONS, "dim": -16})}, "cannot be built"),
-        ({"classes": '["x", "y"]'}, "names 2 classes for a network of 3"),
-        ({"drop": "head.bias"}, "lacks 'head.bias'"),
+        ({"options": "[]"}, "expected metadata written by save_model"),
+        ({"options": "{"}, "expected metadata written by save_model"),
+        ({"options": json.dumps({**OPTIONS, "colour": 1})}, "cannot build the network"),
+        ({"options": json.dumps({**OPTIONS, "dim": 32})}, "expected shape"),
+        ({"options": json.dumps({**OPTIONS, "depth": 2})}, "'blocks.1.attention.key.weight' is missing"),
+        ({"options": json.dumps({**OPTIONS, "normals": False})}, "'normal_mlp.layers.0.bias' is unknown"),
+        ({"options": json.dumps({**OPTIONS, "dim": -16})}, "cannot build the network"),
+        ({"classes": '["x", "y"]'}, "expected 3 class names, got 2"),
+        ({"drop": "head.bias"}, "'head.bias' is missing"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path, changes: dict, message: str) -> None:
@@ -95,7 +103,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path, changes: dict,
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
-    with pytest.raises(WeightsError, match=r"not a whole \.safetensors file"):
+    with pytest.raises(WeightsError, match=r"not a complete \.safetensors file"):
         load_model(path)
     with pytest.raises(WeightsError, match="no such file"):
         load_model(tmp_path / "absent.safetensors")
@@ -105,5 +113,21 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     save_model(trained(), path, DESCRIPTION)
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(WeightsError, match="not a whole"):
+    with pytest.raises(WeightsError, match="not a complete"):
         load_model(path)
+
+
+def test_weights_are_found_by_path_by_run_and_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(trained(), path, DESCRIPTION)
+    assert find_weights(str(path)) == path
+    assert find_weights(str(tmp_path)) == path
+    for name in list_weights():
+        assert find_weights(name).is_file()
+    with pytest.raises(WeightsError, match=r"nothing: no such file, run folder or packaged weights; .* bricks"):
+        find_weights("nothing")
+
+
+def test_a_name_that_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match=r"a\\nb: no such file"):
+        load_model(tmp_path / "a\nb")

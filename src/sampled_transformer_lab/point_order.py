@@ -21,11 +21,11 @@ LAYERS, ANSWERS = f"the layer averages {SAMPLES} cycles", f"the answer averages 
 def changed_answers(weights: str = "bricks", shapes: int | None = None, shuffles: int = SHUFFLES) -> dict[str, Any]:
     """Share of test shapes whose answer differs between the stored order and a shuffled one, per way to ask."""
     from sampled_transformer.attention.sampled import SampledAttention
-    from sampled_transformer.inference.evaluation import test_of
+    from sampled_transformer.inference.evaluation import load_with_test_split
     from sampled_transformer.training.loading import Batches
     from sampled_transformer.weights import find_weights
 
-    network, view, pack, source = test_of(find_weights(weights), None, None, torch.device("cpu"))
+    network, view, pack, source = load_with_test_split(find_weights(weights), None, None, torch.device("cpu"))
     if shapes is not None:
         pack = pack.select(range(shapes))
     batches = list(Batches(pack, view.transforms()[1], view.normals, 64, 0))

@@ -48,7 +48,7 @@ def test_a_network_without_chance_is_asked_once(reading: str, passes: int) -> No
 
 
 class Oracle(torch.nn.Module):
-    """Knows the answers."""
+    """A network that knows the true mixtures."""
 
     def __init__(self, batches: list[Mixtures]) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Oracle(torch.nn.Module):
 
 
 class Elsewhere(torch.nn.Module):
-    """Lies on another device than the sets are drawn on, the only other one that every machine has."""
+    """A network on the "meta" device, the only other device that every machine has."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,19 +119,19 @@ def test_the_network_runs_where_it_lies(weights: Path) -> None:
         predict(elsewhere, fixed_sets(MixtureOptions((20, 30)), 10))
     assert elsewhere.seen == ["meta"]
     for device in ("nowhere", "meta", "cuda:77"):
-        with pytest.raises(ValueError, match=f"device: '{device}' cannot be used here"):
+        with pytest.raises(ValueError, match=f"device: expected a device that works here, got '{device}'"):
             evaluate(weights, sets=10, device=device)
 
 
 def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"data\.dimension: expected 2, that of the network, got 3"):
+    with pytest.raises(ValueError, match=r"data\.dimension: expected 2, as in the network, got 3"):
         evaluate(weights, MixtureChanges(dimension=3))
-    with pytest.raises(ValueError, match=r"data\.components: expected 4, that of the network, got 5"):
+    with pytest.raises(ValueError, match=r"data\.components: expected 4, as in the network, got 5"):
         evaluate(weights, MixtureChanges(components=5))
     with pytest.raises(ValueError, match="sets: expected at least 1"):
         evaluate(weights, sets=0)
     path = tmp_path / "other.safetensors"
     options = {"classes": 2, "dim": 8, "heads": 2}
     save_model(create_model("set-transformer", **options), path, Description("set-transformer", options))
-    with pytest.raises(WeightsError, match="expected a network that gives mixtures, got a 'set-transformer'"):
+    with pytest.raises(WeightsError, match="expected a network that predicts mixtures, got 'set-transformer'"):
         evaluate(path)

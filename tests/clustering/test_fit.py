@@ -36,7 +36,7 @@ def weights(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def corners() -> np.ndarray:
-    """Forty points about each of four corners, far from the origin and in no network's units."""
+    """Forty points around each of four corners, far from the origin and in large units."""
     generator = np.random.default_rng(0)
     return (CENTRES[:, None] + generator.normal((5000, -3000), 20, size=(4, 40, 2))).reshape(-1, 2)
 
@@ -47,14 +47,14 @@ def write(path: Path, points: np.ndarray, head: str = "", separator: str = ",") 
 
 
 def test_refined_clusters_are_those_of_the_points(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
-    """The network is not trained: what is tested is the way of the points there and of the mixture back."""
+    """The network is untrained: we test the conversion of the points to its frame and of the mixture back."""
     found = fit(write(tmp_path / "points.csv", corners), weights, refine=300, samples=4)
     normaliser = np.log(found.weights) - np.log(found.deviations).sum(1) - np.log(2 * np.pi)
     joint = normaliser - (((corners[:, None] - found.means) / found.deviations) ** 2).sum(-1) / 2
     each = np.logaddexp.reduce(joint, axis=1)
     assert found.log_likelihood == pytest.approx(each.mean(), rel=1e-9)
     assert np.array_equal(found.assignments, joint.argmax(1))
-    share = np.exp(joint - each[:, None])  # where EM has come to rest, its step changes nothing
+    share = np.exp(joint - each[:, None])  # after EM has converged, a step changes nothing
     np.testing.assert_allclose(found.weights, share.mean(0), rtol=1e-3)
     np.testing.assert_allclose(found.means, share.T @ corners / share.sum(0)[:, None], atol=1e-2)
     squares = (corners[:, None] - found.means) ** 2
@@ -71,7 +71,7 @@ def test_units_do_not_matter(weights: Path, corners: np.ndarray, tmp_path: Path)
 
 
 def single_scale(points: np.ndarray, weights: Path) -> float:
-    """The likelihood of the answer for points whose largest extent fills that of the training sets, and no other."""
+    """The likelihood if the network sees the points at one scale only, that of the training sets."""
     network, _, trained_on = load_mixture_network(weights)
     low, high = points.min(0), points.max(0)
     scale = (high - low).max() / 2 / (trained_on.spread + trained_on.deviation)
@@ -115,7 +115,7 @@ def test_central_points(corners: np.ndarray) -> None:
     assert np.array_equal(central_points(corners), corners)
     strayed = np.concatenate([[[1e5, 0.0]], corners, [[0.0, -1e5]]])
     assert np.array_equal(central_points(strayed), corners)
-    cross = np.array([[0.0, 1], [0, -1], [1, 0], [-1, 0]])  # without the outermost of each axis one place is left
+    cross = np.array([[0.0, 1], [0, -1], [1, 0], [-1, 0]])  # without the extremes of each axis, one place remains
     assert np.array_equal(central_points(cross), cross)
     assert np.array_equal(central_points(cross[:2]), cross[:2])
 
@@ -144,7 +144,7 @@ def test_other_files(tmp_path: Path, corners: np.ndarray) -> None:
     assert np.array_equal(read_points(write(tmp_path / "a.txt", wide), 5), wide)
     assert np.array_equal(read_points(write(tmp_path / "b.xyz", wide), 3), wide[:, :3])  # the rest may be colours
     with pytest.raises(
-        DataError, match=r"a\.txt: expected 3 numbers a point, those of the network, got shape \(30, 5\)"
+        DataError, match=r"a\.txt: expected 3 numbers per point, as in the network, got shape \(30, 5\)"
     ):
         read_points(tmp_path / "a.txt", 3)
     ply = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n"
@@ -158,19 +158,19 @@ def test_other_files(tmp_path: Path, corners: np.ndarray) -> None:
     ("text", "message"),
     [
         ("1,2\n3,4\n5,6\n", "expected at least 4 points for 4 clusters, got 3"),
-        ("1,2\n" * 9, "expected different points, got 9 times the same"),
+        ("1,2\n" * 9, "expected different points, got 9 equal ones"),
         ("1,2\n3,4\n5,6\n" * 3, "expected at least 4 different points, got 3"),
         ("1,2\n3,4\nnan,6\n7,8\n", "expected finite numbers, got NaN or infinity in point 3"),
         ("1,2\n3,4\n5,inf\n7,8\n", "NaN or infinity in point 3"),
-        ("1,2,3\n" * 9, r"expected 2 numbers a point, those of the network, got shape \(9, 3\)"),
-        ("1\n" * 9, "expected 2 numbers a point"),
+        ("1,2,3\n" * 9, r"expected 2 numbers per point, as in the network, got shape \(9, 3\)"),
+        ("1\n" * 9, "expected 2 numbers per point"),
         ("1,2\n3,4\n5,1e308\n7,-1e308\n", r"expected coordinates below 1e\+150, got 1e\+308"),
-        ("1,2\n3\n", "line 2: 1 numbers where the first line has 2"),
-        ("1,2\n3,4\n5,six\n", "line 3: 'six' is not a number"),
+        ("1,2\n3\n", "line 2: expected 2 numbers, as in the first line, got 1"),
+        ("1,2\n3,4\n5,six\n", "line 3: expected numbers, got 'six'"),
         ("1,2\n1,,2\n", "line 2: expected a number in every field, got none in field 2"),
         ("1,2\n3;4;\n", "line 2: expected a number in every field, got none in field 3"),
         (",x,y\n0,1,2\n,3,4\n", "line 3: expected a number in every field, got none in field 1"),
-        ("x,y\n", "no line of numbers"),
+        ("x,y\n", "expected at least one line of numbers"),
         ("", "empty file"),
     ],
 )
@@ -188,17 +188,17 @@ def test_bad_files_and_options(weights: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.docx: unknown format"):
         fit(tmp_path / "a.docx", weights)
     (tmp_path / "a.ply").write_text("x")
-    with pytest.raises(DataError, match=r"a\.ply: expected points of 2 coordinates.*got a file of 3-D points"):
+    with pytest.raises(DataError, match=r"a\.ply: expected points with 2 coordinates.*got a format for 3-D points"):
         fit(tmp_path / "a.ply", weights)
     with pytest.raises(DataError, match=r"a\.ply: "):
         fit(tmp_path / "a.ply", network_file(tmp_path / "three.safetensors", 3))
-    with pytest.raises(ValueError, match="refine: expected 0 or more EM steps, got -1"):
+    with pytest.raises(ValueError, match="refine: expected at least 0 EM steps, got -1"):
         fit(tmp_path / "a.ply", weights, refine=-1)
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         fit(tmp_path / "a.ply", weights, samples=0)
-    with pytest.raises(ValueError, match=r"out: expected a file that ends in \.json or \.csv, got 'a\.txt'"):
+    with pytest.raises(ValueError, match=r"out: expected a file name ending in \.json or \.csv, got 'a\.txt'"):
         check_target("out", "a.txt", ".json", ".csv")
-    with pytest.raises(ValueError, match=r"out: expected a folder that exists, got '.*nowhere.a\.csv'"):
+    with pytest.raises(ValueError, match=r"out: expected a file in an existing folder, got '.*nowhere.a\.csv'"):
         check_target("out", str(tmp_path / "nowhere" / "a.csv"), ".json", ".csv")
     np.save(tmp_path / "text.npy", np.full((9, 2), "a"))
     with pytest.raises(DataError, match=r"text\.npy: "):

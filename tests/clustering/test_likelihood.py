@@ -10,7 +10,7 @@ from sampled_transformer.models.mixture import Mixture
 
 
 def sets(count: int = 3, points: int = 60, **options: object) -> tuple[torch.Tensor, Mixture]:
-    """Points, and a mixture some way off the one they came from."""
+    """Points, and a mixture that differs from the one that generated them."""
     generator = torch.Generator().manual_seed(0)
     drawn = sample_mixtures(count, points, generator, **options)
     means = drawn.means.double() + 0.3 * torch.randn(drawn.means.shape, generator=generator, dtype=torch.float64)
@@ -19,7 +19,7 @@ def sets(count: int = 3, points: int = 60, **options: object) -> tuple[torch.Ten
 
 
 def plain_step(x: np.ndarray, weights: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> tuple:
-    """One EM step, a point and a component at a time."""
+    """One EM step, one point and one component at a time."""
     share = np.zeros((len(x), len(weights)))
     for i, point in enumerate(x):
         for j in range(len(weights)):
@@ -73,7 +73,7 @@ def test_em_steps_never_lower_the_likelihood() -> None:
     value = log_likelihood(points, mixture)
     for _ in range(5):
         mixture = em_step(points, mixture)
-        assert (log_likelihood(points, mixture) >= value - 1e-5).all()  # the floor of the variances costs a little
+        assert (log_likelihood(points, mixture) >= value - 1e-5).all()  # the variance floor costs a little
         value = log_likelihood(points, mixture)
 
 
@@ -96,7 +96,7 @@ def test_forms_of_the_covariance() -> None:
     diagonal, spherical, full = (
         scikit_log_likelihood(points, mixture, form).mean() for form in ("diagonal", "spherical", "full")
     )
-    assert spherical < diagonal < full  # each form holds the one before, and the start is the same
+    assert spherical < diagonal < full  # each form includes the one before; the start is the same
     with pytest.raises(ValueError, match="covariance: expected one of diagonal, spherical, full, got 'tied'"):
         scikit_log_likelihood(points, mixture, "tied")
 

@@ -101,7 +101,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
 
 @pytest.mark.parametrize("device", ["nowhere", "meta", "cuda:77"])
 def test_a_device_that_is_not_there_is_refused(settings: ClusterSettings, device: str) -> None:
-    with pytest.raises(ValueError, match=f"device: '{device}' cannot be used here"):
+    with pytest.raises(ValueError, match=f"device: expected a device that works here, got '{device}'"):
         train(replace(settings, device=device))
     assert not Path(settings.out).exists()
     assert ClusterRun.prepare(replace(settings, device="cpu")).device.type == "cpu"

@@ -52,7 +52,7 @@ def test_train_evaluate_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="out: expected the folder of the run"):
         program("train")
-    with pytest.raises(ValueError, match=r"picture: expected a file that ends in \.svg"):
+    with pytest.raises(ValueError, match=r"picture: expected a file name ending in \.svg"):
         program("fit", "points.csv", "--weights", "run", "--picture", "a.png")
 
 

@@ -101,10 +101,13 @@ def test_from_pre_training_to_few_shots(shapes, tmp_path, capsys, monkeypatch):
         (["pretrain", "--data", "bricks", "--out", "x", "--data.points", "50"], "data.points: expected at least 64"),
         (["pretrain", "--data", "bricks", "--out", "x", "--recipe", "pretrain"], "did you mean 'pretrain-"),
         (["train", "--data", "bricks", "--out", "x", "--model", "mae"], "trained by the command `pretrain`"),
-        (["probe", "nowhere"], "nowhere: neither a file nor the folder of a run"),
-        (["fewshot", "nowhere", "--data", "bricks", "--out", "x"], "nowhere: neither a file nor the folder of a run"),
+        (["probe", "nowhere"], "nowhere: no such file, run folder or packaged weights"),
+        (
+            ["fewshot", "nowhere", "--data", "bricks", "--out", "x"],
+            "nowhere: no such file, run folder or packaged weights",
+        ),
         (["fewshot", "x", "--data", "bricks", "--out", "x", "--way", "1"], "way: expected at least 2, got 1"),
-        (["reconstruct", "none.ply", "--weights", "nowhere"], "nowhere: neither a file nor the folder of a run"),
+        (["reconstruct", "none.ply", "--weights", "nowhere"], "nowhere: no such file, run folder or packaged weights"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(arguments, message, capsys, tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
     [
         (["train", "--data", "bricks"], "out: expected the folder of the run"),
         (["train", "--out", "x"], "required: train.data.source"),
-        (["train", "--data", "nowhere", "--out", "x"], "nowhere: neither a file or folder nor the name of a source"),
+        (["train", "--data", "nowhere", "--out", "x"], "nowhere: no such file, folder or data set"),
         (["train", "--data", "bricks", "--out", "x", "--recipe", "best"], "recipe: expected one of basic-dense"),
         (["train", "--data", "bricks", "--out", "x", "--model", "big"], "model: expected one of basic"),
         (["train", "--data", "bricks", "--out", "x", "--attention", "full"], "attention: expected one of dense"),
@@ -100,9 +100,9 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
         (["train", "--data", "bricks", "--out", "x", "--epochs", "0"], "epochs: expected at least 1"),
         (["train", "--data", "bricks", "--out", "x", "--resume"], "x: no run to resume"),
         (["train", "--data", "bricks", "--out", "x", "--config", "none.yaml"], "none.yaml"),
-        (["evaluate", "nowhere"], "nowhere: neither a file nor the folder of a run"),
-        (["evaluate", "."], "model.safetensors: no such file of weights"),
-        (["predict", "a.off", "--weights", "nowhere"], "weights that come with the package"),
+        (["evaluate", "nowhere"], "nowhere: no such file, run folder or packaged weights"),
+        (["evaluate", "."], "model.safetensors: no such file"),
+        (["predict", "a.off", "--weights", "nowhere"], "packaged weights: bricks"),
         (["predict"], "required: predict.files"),
     ],
 )

@@ -29,7 +29,9 @@ def test_equals_packing_all_at_once() -> None:
 
 
 def test_clouds_of_different_sizes_need_a_number() -> None:
-    with pytest.raises(DataError, match=r"^folder: other: 9 points, but shapes before it have 10: give points=$"):
+    with pytest.raises(
+        DataError, match=r"^folder: other: expected 10 points, as in the shapes before it, got 9; set points$"
+    ):
         pack(cloud(), cloud(9, name="other"))
     assert pack(cloud(), cloud(9), points=9).points.shape == (2, 9, 3)
 
@@ -42,13 +44,15 @@ def test_the_choice_does_not_depend_on_other_shapes() -> None:
 def test_errors_name_the_cloud() -> None:
     with pytest.raises(DataError, match=r"^folder: no shapes$"):
         pack()
-    with pytest.raises(DataError, match=r"^folder: shape: expected normals with every shape or with none"):
+    with pytest.raises(
+        DataError, match=r"^folder: shape: expected normals, as in the shapes before it, got no normals"
+    ):
         pack(cloud(normals=True), cloud())
     bad = cloud()
     bad.points[1, 1] = np.inf
-    with pytest.raises(DataError, match=r"^folder: shape: 1 of 10 "):
+    with pytest.raises(DataError, match=r"^folder: shape: expected finite numbers, got NaN or infinity in 1 of 10 "):
         pack(bad)
-    with pytest.raises(DataError, match=r"^points: expected 1 to 10, the points of folder: shape, got 0$"):
+    with pytest.raises(DataError, match=r"^points: expected 1 to 10, the size of folder: shape, got 0$"):
         pack(cloud(), points=0)
 
 
@@ -74,6 +78,6 @@ def test_take_points(ragged: bool) -> None:
 def test_expect_files(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a", "b", "c")]
     files[1].touch()
-    with pytest.raises(DataError, match=r"2 of 3 listed files are missing, first a$"):
+    with pytest.raises(DataError, match=r"2 of 3 listed files are missing; the first is a$"):
         expect_files(tmp_path, files)
     expect_files(tmp_path, files[1:2])

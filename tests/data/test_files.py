@@ -1,4 +1,4 @@
-"""read_shape: one file of any format as points, the same ones every time, and one line when it cannot be read."""
+"""read_shape: any format gives the same points every time, or a one-line error."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ CLOUDS = ("xyz", "txt", "csv", "pts", "npy", "npz", "pcd", "las", "laz")
 
 
 def write(path, points: np.ndarray) -> None:
-    """A cloud, in the form that the ending asks for."""
+    """Write a cloud in the format of the file ending."""
     ending = path.suffix[1:]
     if ending in ("xyz", "txt", "csv", "pts"):
         np.savetxt(path, points, delimiter="," if ending == "csv" else " ")
@@ -132,18 +132,21 @@ BAD = {
     "lie.off": (b"OFF\n1000000000000 1 0\n0 0 0\n", "header claims 1000000000000 vertices"),
     "nan.off": (
         b"OFF\n3 1 0\n0 0 0\n1 0 0\nnan 1 0\n3 0 1 2\n",
-        r"vertices: 1 of 3 are NaN or infinite \(first: row 2\)",
+        r"vertices: expected finite numbers, got NaN or infinity in 1 of 3 rows \(first: row 2\)",
     ),
-    "inf.xyz": (b"0 0 0\n1 inf 0\n", "points: 1 of 2 are NaN or infinite"),
-    "huge.xyz": (b"0 0 0\n1 1e400 0\n", "points: 1 of 2 are NaN or infinite"),
+    "inf.xyz": (b"0 0 0\n1 inf 0\n", "points: expected finite numbers, got NaN or infinity in 1 of 2"),
+    "huge.xyz": (b"0 0 0\n1 1e400 0\n", "points: expected finite numbers, got NaN or infinity in 1 of 2"),
     "flat.off": (b"OFF\n3 1 0\n0 0 0\n1 1 1\n2 2 2\n3 0 1 2\n", "no surface"),
-    "index.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "faces name vertices 0 to 3, but there are 3"),
-    "negative.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 -1\n", "faces name vertices -1 to 1"),
+    "index.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "faces: expected indices from 0 to 2, got 0 to 3"),
+    "negative.off": (
+        b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 -1\n",
+        "faces: expected indices from 0 to 2, got -1 to 1",
+    ),
     "words.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 one 0\n3 0 1 2\n", "damaged OFF file"),
-    "one.xyz": (b"1 2 3\n", "one point is no shape"),
-    "same.xyz": (b"1 2 3\n1 2 3\n", "all 2 points coincide"),
-    "ragged.csv": (b"1,2,3\n4,5\n6,7,8\n", "line 2: 2 columns where the first line has 3"),
-    "strange.step": (b"ISO-10303", r"unknown format '.step' \(known: .off"),
+    "one.xyz": (b"1 2 3\n", "points: expected at least 2 different points, got 1 point"),
+    "same.xyz": (b"1 2 3\n1 2 3\n", "points: expected at least 2 different points, got 2 equal points"),
+    "ragged.csv": (b"1,2,3\n4,5\n6,7,8\n", "line 2: expected 3 columns, got 2"),
+    "strange.step": (b"ISO-10303", r"unknown format '.step'; known formats: .off"),
     "las.las": (b"LASF" + bytes(400), "las.las: "),
     "cut.laz": (b"LASF\0\0", "cut.laz: "),
     "text.npy": (b"hello", "damaged file"),
@@ -218,7 +221,7 @@ def test_pipe_does_not_hang(tmp_path):
 def test_file_that_is_too_large(tmp_path):
     with open(tmp_path / "a.xyz", "wb") as file:
         file.truncate(LARGEST_FILE + 1)
-    with pytest.raises(DataError, match=r"a\.xyz: 2147483649 bytes; the limit is"):
+    with pytest.raises(DataError, match=r"a\.xyz: file too large: expected at most 2147483648 bytes, got 2147483649"):
         read_shape(tmp_path / "a.xyz")
 
 
@@ -226,7 +229,7 @@ def test_name_that_is_not_utf8(tmp_path):
     path = os.path.join(os.fsencode(tmp_path), b"\xff\n.xyz")
     with open(path, "wb") as file:
         file.write(b"1 2 3\n")
-    with pytest.raises(DataError, match=r"\\xff\\n\.xyz: one point is no shape"):
+    with pytest.raises(DataError, match=r"\\xff\\n\.xyz: points: expected at least 2 different points, got 1 point"):
         read_shape(os.fsdecode(path))
 
 

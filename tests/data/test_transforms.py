@@ -98,7 +98,7 @@ def test_without_a_generator_torchs_own_is_used(transform):
 
 @every
 def test_normals_stay_normal_to_the_surface(transform):
-    """A plane with its normal: every difference of points stays at right angles to every normal, which stays unit."""
+    """Points in a plane: all differences stay perpendicular to the normals, and the normals keep unit length."""
     plane = torch.randn(3, 60, 3, generator=seeded(4), dtype=torch.float64)
     plane[..., 2] = 0.5 * plane[..., 0] - 2 * plane[..., 1]
     normals = torch.tensor([0.5, -2.0, -1.0], dtype=torch.float64).expand_as(plane)
@@ -155,7 +155,7 @@ def test_standardise():
     points = torch.randn(3, 40, 3, generator=seeded()) * torch.tensor([1.0, 5.0, 2.0]) + 7
     points = points + torch.tensor([0.0, 3.0, -1.0])
     new, _ = transforms.Standardise()(points)
-    flat = points.flatten(1).double().numpy()  # one mean, as Lee et al.: the axes keep their distances
+    flat = points.flatten(1).double().numpy()  # one mean for all axes, as in Lee et al.
     expected = (flat - flat.mean(1, keepdims=True)) / flat.std(1, keepdims=True)
     torch.testing.assert_close(new.flatten(1).double(), torch.from_numpy(expected), rtol=1e-5, atol=1e-5)
     ratio = new.std(1) / points.std(1)
@@ -267,8 +267,8 @@ def test_dropout_puts_the_first_point_in_place_of_others():
         ("count", lambda: transforms.FarthestSubset(-1)),
         ("farthest", lambda: transforms.FarthestThenRandom(10, 20)),
         ("max_ratio", lambda: transforms.PointDropout(1.5)),
-        ("low and high", lambda: transforms.RandomScale(0, 1)),
-        ("low and high", lambda: transforms.RandomScale(2, 1)),
+        ("low, high", lambda: transforms.RandomScale(0, 1)),
+        ("low, high", lambda: transforms.RandomScale(2, 1)),
         ("axis", lambda: transforms.RotateUp("w")),
         ("preset", lambda: transforms.preset("best")),
         ("count", lambda: transforms.preset("basic", points=0)),

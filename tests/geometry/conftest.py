@@ -1,4 +1,4 @@
-"""Sets of different sizes in every form that the geometry functions take."""
+"""Sets of different sizes in every form that the geometry functions accept."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from torch import Tensor
 @dataclass(frozen=True)
 class Sets:
     each: list[Tensor]  # the sets one by one, (size, dimension)
-    padded: Tensor  # (sets, width, dimension), padding is NaN and lies anywhere between the points
+    padded: Tensor  # (sets, width, dimension), padding is NaN, at random places between the points
     mask: Tensor
     packed: Tensor
     ptr: Tensor
 
     def slots(self, number: int) -> Tensor:
-        """Where the points of a set lie in its padded row."""
+        """The indices of the real points in the padded row of a set."""
         return self.mask[number].nonzero().squeeze(1)
 
 
 @pytest.fixture(scope="session")
 def make_sets() -> Callable[..., Sets]:
     def make(sizes: Sequence[int], dimension: int = 3, seed: int = 0, grid: int | None = None, spare: int = 2) -> Sets:
-        """Random sets in float64; with `grid`, of integers below it, so that points coincide and distances tie."""
+        """Random sets in float64. With `grid`, integers below it, so that points coincide and distances tie."""
         generator = torch.Generator().manual_seed(seed)
 
         def draw(size: int) -> Tensor:

@@ -10,7 +10,7 @@ SIZES = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 8)), min_size=1, ma
 
 
 def reference(first: Tensor, second: Tensor, norm: str) -> Tensor:
-    """One pair of sets by all distances, differentiable away from zero."""
+    """The distance of one pair of sets from all pairwise distances; differentiable except at zero."""
     distances = torch.cdist(first, second, compute_mode="donot_use_mm_for_euclid_dist")
     if norm == "l2":
         distances = distances.square()

@@ -17,9 +17,7 @@ def reference(points: Tensor, count: int, start: int = 0) -> list[int]:
         nearest = {
             i: min(sum((a - b) ** 2 for a, b in zip(rows[i], rows[j], strict=True)) for j in chosen) for i in free
         }
-        chosen.append(
-            max(free, key=lambda index: nearest[index])
-        )  # max keeps the first, so the lowest index, of equals
+        chosen.append(max(free, key=lambda index: nearest[index]))  # of equals, max returns the lowest index
     return chosen
 
 

@@ -11,7 +11,7 @@ SIZES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 6)), min_size=1, ma
 
 @pytest.fixture(params=["chunked", "tree"])
 def path(request, monkeypatch):
-    """Both ways of searching, whatever the size of the sets."""
+    """Run both search methods for sets of any size."""
     limit = 10**9 if request.param == "chunked" else 0
     monkeypatch.setattr(neighbours, "TREE_POINTS", limit)
     monkeypatch.setattr(neighbours, "TREE_QUERIES", limit)
@@ -24,7 +24,7 @@ def reference(points: Tensor, queries: Tensor) -> Tensor:
 
 
 def check(points: Tensor, queries: Tensor, k: int, indices: Tensor, squared: Tensor) -> None:
-    """One set: the right distances, in order, of different points; ties may fall either way."""
+    """One set: correct distances in increasing order, all points different; ties may be in any order."""
     distances = reference(points, queries)
     kept = min(k, len(points))
     assert indices.shape == squared.shape == (len(queries), k)

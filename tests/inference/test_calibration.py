@@ -63,7 +63,7 @@ def test_one_pass_has_no_spread() -> None:
     found = calibration(passes, torch.tensor([0, 0]))
     assert list(found["ways"]) == ["one pass"]
     assert "spread" not in found
-    assert "is right in 100.0 %" in table(found)
+    assert "accuracy 100.0 %" in table(found)
     more = calibration(passes.expand(4, -1, -1), torch.tensor([0, 0]))
     assert list(more["ways"]) == ["one pass", "averaged over 4 cycles"]
     assert more["spread"]["finds_mistakes"]["spread"] is None

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from sampled_transformer.data import DataError, write_pack
-from sampled_transformer.inference.evaluation import ONE_PASS, evaluate, table
+from sampled_transformer.inference.evaluation import ONE_PASS, evaluate, mistakes, table
 from sampled_transformer.inference.trained import cycle_probabilities
 from sampled_transformer.models import create_model
-from sampled_transformer.weights import Description, WeightsError, find_weights, load_model, save_model
+from sampled_transformer.weights import Description, WeightsError, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 CLASSES = ("needle", "disc", "ball")
@@ -22,7 +22,7 @@ def save(path: Path, classes=CLASSES, notes=None, **options) -> Path:
     options = {"classes": len(classes), **SMALL, **options}
     network = create_model("basic", **options).eval()
     with torch.no_grad():
-        network.head.weight.mul_(20)  # so that it is not all one class
+        network.head.weight.mul_(20)  # otherwise all answers would be the same class
     save_model(network, path, Description("basic", options, classes, notes or {}))
     return path
 
@@ -93,29 +93,37 @@ def test_classes_are_matched_by_name(weights, tmp_path, make_pack):
     assert result["classes"][2] == {"class": "ball", "shapes": 0, "accuracy": None}
     assert "ball" in table(result)
     write_pack(replace(pack, classes=("needle", "disc", "cube")), folder / "test.npz")
-    with pytest.raises(DataError, match="class 'cube' is not among the 3 of the network"):
+    with pytest.raises(DataError, match="expected the 3 classes of the network, got 'cube'"):
         evaluate(weights, str(folder))
 
 
 def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
-    with pytest.raises(ValueError, match="data: expected --data"):
+    with pytest.raises(ValueError, match="data: expected a data set"):
         evaluate(save(tmp_path / "silent.safetensors"))
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         evaluate(weights, samples=0)
-    with pytest.raises(WeightsError, match="its notes on data are not those of a run"):
+    with pytest.raises(WeightsError, match="expected a valid preset and number of points in its notes"):
         evaluate(save(tmp_path / "odd.safetensors", notes={"data": {"points": "many"}}))
-    with pytest.raises(ValueError, match="device: 'toaster' cannot be used here"):
+    with pytest.raises(ValueError, match="device: expected a device that works here, got 'toaster'"):
         evaluate(weights, device="toaster")
     write_pack(make_pack(5, 1, points=20), tmp_path / "test.npz")
-    with pytest.raises(DataError, match="expected 24 points a shape, found 20"):
+    with pytest.raises(DataError, match="expected at least 24 points per shape, got 20"):
         evaluate(weights, str(tmp_path))
     write_pack(make_pack(5, 1, normals=False), tmp_path / "test.npz")
     with pytest.raises(DataError, match="has no normals"):
         evaluate(weights, str(tmp_path))
 
 
-def test_weights_are_found_by_path_and_by_run(weights, tmp_path):
-    assert find_weights(str(weights)) == weights
-    assert find_weights(str(tmp_path)) == weights
-    with pytest.raises(WeightsError, match="nothing: neither a file nor the folder of a run; weights that come with"):
-        find_weights("nothing")
+def test_mistakes_come_most_confident_first(weights, make_pack):
+    found, count = mistakes(weights, most=4)
+    confusion = np.array(evaluate(weights)["confusion"])
+    assert count == confusion.sum() - confusion.trace()
+    assert len(found) == min(4, count) > 1
+    probabilities = [mistake.probability for mistake in found]
+    assert probabilities == sorted(probabilities, reverse=True)
+    pack = make_pack(5, 1)
+    for mistake in found:
+        assert mistake.truth != mistake.answer
+        number = pack.names.tolist().index(mistake.name)
+        assert pack.classes[pack.labels[number]] == mistake.truth
+        np.testing.assert_array_equal(mistake.points, pack.batch(number).points[0])

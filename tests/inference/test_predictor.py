@@ -58,7 +58,9 @@ def test_probabilities_and_their_spread(tmp_path, files):
 
 def test_normals_are_estimated_when_needed_and_only_then(tmp_path, files):
     cloud = files / "more" / "cloud.xyz"
-    assert Predictor(save(tmp_path / "w.safetensors")).answer(cloud).notes == ["normals estimated from neighbours"]
+    assert Predictor(save(tmp_path / "w.safetensors")).answer(cloud).notes == [
+        "normals estimated from neighbouring points"
+    ]
     assert Predictor(save(tmp_path / "p.safetensors", normals=False)).answer(cloud).notes == []
 
 
@@ -76,12 +78,12 @@ def test_folders_are_searched_and_failures_do_not_stop_the_rest(tmp_path, files)
         "cloud.xyz",
     ]
     assert [answer.error is not None for answer in answers] == [True, True, True, False, False]
-    assert answers[1].error == f"{tmp_path}/empty: no files of known formats in this folder"
+    assert answers[1].error == f"{tmp_path}/empty: no file of a known format in this folder"
     assert all(len(answer.classes) == 2 for answer in answers[3:])
 
 
 def test_what_cannot_predict(tmp_path):
-    with pytest.raises(WeightsError, match="does not name its classes"):
+    with pytest.raises(WeightsError, match="expected class names in the file, got none"):
         Predictor(save(tmp_path / "w.safetensors", classes=()))
     with pytest.raises(ValueError, match="samples: expected at least 1"):
         Predictor(save(tmp_path / "w.safetensors"), samples=0)
@@ -89,20 +91,20 @@ def test_what_cannot_predict(tmp_path):
         list(predict(Predictor(save(tmp_path / "w.safetensors")), ["x"], top=0))
     options = {"dim": 16, "heads": 2, "hidden": 16, "depth": 1, "groups": 8, "group_size": 8}
     save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))
-    with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
+    with pytest.raises(WeightsError, match="expected a classifier, got a 'mae'"):
         Predictor(tmp_path / "mae.safetensors")
-    with pytest.raises(WeightsError, match="a 'mae' rebuilds shapes and names no class"):
+    with pytest.raises(WeightsError, match="expected a classifier, got a 'mae'"):
         evaluate(tmp_path / "mae.safetensors", "bricks")
     mixture = create_model("pooling-mixture", dim=8)
     save_model(mixture, tmp_path / "mixture.safetensors", Description("pooling-mixture", {"dim": 8}))
-    with pytest.raises(WeightsError, match="a 'pooling-mixture' finds clusters and names no class"):
+    with pytest.raises(WeightsError, match="expected a classifier, got 'pooling-mixture'"):
         Predictor(tmp_path / "mixture.safetensors")
 
 
 def test_a_cloud_with_fewer_points_is_filled_up_and_says_so(tmp_path):
     np.savetxt(tmp_path / "small.xyz", np.random.default_rng(0).normal(size=(20, 3)))
     answer = Predictor(save(tmp_path / "w.safetensors", normals=False)).answer(tmp_path / "small.xyz")
-    assert answer.notes == ["20 points, some of them repeated: the network reads 32"]
+    assert answer.notes == ["only 20 points; repeated some to get the 32 the network reads"]
     assert answer.error is None
 
 
@@ -113,4 +115,4 @@ def test_an_answer_that_is_not_finite_is_an_error(tmp_path, files):
         network.head.bias.fill_(torch.nan)
     save_model(network, weights, description)
     answer = Predictor(weights).answer(files / "mesh.off")
-    assert answer.error == f"{files / 'mesh.off'}: the network's answer is not finite"
+    assert answer.error == f"{files / 'mesh.off'}: the network's output is not finite"

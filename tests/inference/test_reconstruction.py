@@ -76,5 +76,5 @@ def test_clouds_are_written_as_ply_that_can_be_read(file, weights, tmp_path):
 def test_other_networks_are_refused(file, tmp_path):
     options = {"classes": 3, "dim": 16}
     save_model(create_model("basic", **options), tmp_path / "basic.safetensors", Description("basic", options))
-    with pytest.raises(ValueError, match="expected a 'mae', it is a 'basic'"):
+    with pytest.raises(ValueError, match="expected a 'mae', got 'basic'"):
         reconstruct(file, tmp_path / "basic.safetensors")

@@ -1,4 +1,4 @@
-"""The page and the tables of calibration hold what was measured."""
+"""The calibration page shows what was measured."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ import torch
 
 from sampled_transformer.cli import main
 from sampled_transformer.inference.calibration import calibration
-from sampled_transformer.report.calibration import calibration_page
-from sampled_transformer_lab.pages.calibration import calibration_section
-from sampled_transformer_lab.pages.measured import Measured
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer.report.calibration import calibration_page, diagram, fifths
 
 
 def result() -> dict:
@@ -19,14 +16,6 @@ def result() -> dict:
     passes = torch.stack([torch.stack([one, 1 - one], 1) for one in (first, first - 0.2)])
     found = calibration(passes, torch.tensor([0, 1, 0]))
     return {"data": "<mine>", "shapes": 3, "points": 8, "command": "evaluate", "calibration": found}
-
-
-def test_the_section() -> None:
-    text = "\n".join(calibration_section(Study("", {}), [Measured("mine", Row(""), [result()])]))
-    assert "### mine" in text
-    assert "| one pass | 66.67 | 83.67 | 40.33 | 0.963 |" in text
-    assert "| one pass, bins | | |\n|---|---|---|\n| probability % | 65 | 93 |\n| right % | 100 | 50 |" in text
-    assert "| fifth of the shapes, steadiest first | 1 | 2 | 3 |" in text
 
 
 def test_the_page_names_everything() -> None:
@@ -40,3 +29,23 @@ def test_evaluate_writes_it(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["evaluate", "bricks", "--samples", "2", "--page", str(page)]) == 0
     assert "Calibration on bricks" in page.read_text("utf-8")
+
+
+def test_the_diagram_has_a_line_per_way_and_a_dot_per_bin() -> None:
+    ways = result()["calibration"]["ways"]
+    ideal, *lines = diagram(ways).data
+    assert (ideal.x, ideal.y) == ((0, 1), (0, 1))
+    assert [line.name for line in lines] == list(ways)
+    for line, way in zip(lines, ways.values(), strict=True):
+        assert list(line.x) == [row["probability"] for row in way["bins"]]
+        assert list(line.y) == [row["accuracy"] for row in way["bins"]]
+        largest = max(range(len(line.x)), key=lambda number: way["bins"][number]["shapes"])
+        assert line.marker.size[largest] == max(line.marker.size)
+
+
+def test_accuracy_and_probability_are_drawn_against_the_spread() -> None:
+    rows = result()["calibration"]["spread"]["fifths"]
+    accuracy, probability = fifths(rows).data
+    assert list(accuracy.x) == list(probability.x) == [row["spread"] for row in rows]
+    assert list(accuracy.y) == [row["accuracy"] for row in rows]
+    assert list(probability.y) == [row["probability"] for row in rows]

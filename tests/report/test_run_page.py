@@ -1,4 +1,4 @@
-"""report.html, read back as a browser's parser would read it."""
+"""report.html, parsed as HTML."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_has_its_page(runs: dict[str, Path]) -> None:
     matrix = np.array(result["confusion"])
     assert f"{matrix.sum() - matrix.trace()} of 408 test shapes" in text
     assert page.tags.count("svg") == 24
-    assert page.sources == []  # nothing comes from elsewhere
+    assert page.sources == []  # the page loads nothing from elsewhere
     assert result["command"] in text
 
 
@@ -63,7 +63,7 @@ def test_runs_beside_each_other(runs: dict[str, Path], tmp_path: Path, capsys: p
     text = " ".join(Page(target.read_text("utf-8")).words)
     assert all(str(folder) in text for folder in runs.values())
     assert main(["report", str(tmp_path), "--out", str(target)]) == 2
-    assert "expected the folder of a run with at least one whole epoch" in capsys.readouterr().err
+    assert "expected the folder of a run with at least one finished epoch" in capsys.readouterr().err
 
 
 def test_metrics_are_numbers(runs: dict[str, Path]) -> None:

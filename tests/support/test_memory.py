@@ -1,4 +1,4 @@
-"""Freed memory is taken again instead of being fetched from the system."""
+"""Freed memory is reused instead of being fetched from the system again."""
 
 import platform
 import subprocess
@@ -15,7 +15,7 @@ if sys.argv[1] == "keep":
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(20):
-        torch.ones(2**24)  # 64 MB: what glibc by itself always hands back
+        torch.ones(2**24)  # 64 MB: by default glibc always returns such a block to the system
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 faults()
 print(faults())

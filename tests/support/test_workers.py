@@ -1,4 +1,4 @@
-"""The pool: everything is done once, and a process that dies costs one item."""
+"""The pool: every item is processed once, and a process that dies costs one item."""
 
 import importlib
 import multiprocessing
@@ -37,7 +37,7 @@ def slow(chunk, announce):
 
 @pytest.fixture
 def work(tmp_path, monkeypatch):
-    """A module that the processes can import, which they cannot do with a test."""
+    """A module that the processes can import; they cannot import a test."""
     (tmp_path / "work_for_processes.py").write_text(WORK)
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("work_for_processes")

@@ -36,7 +36,7 @@ def test_the_error_shrinks_with_delta(name: str, n: int, d: int) -> None:
     function = FUNCTIONS[name]
     networks = [approximate(function, n, d, f"1/{steps}") for steps in (2, 4, 8)]
     errors = [distance(function, network, network.setting) for network in networks]
-    # A continuous function loses in proportion to delta, the rank, which jumps, to its root.
+    # The error is proportional to delta for continuous functions, and to its square root for the rank, which jumps.
     factor = 0.75 if name == "rank" else 0.55
     assert errors[1] < factor * errors[0]
     assert errors[2] < factor * errors[1]
@@ -91,7 +91,7 @@ def test_looking_an_id_up_is_the_value_mapping_by_layers() -> None:
 
 
 def test_outputs_that_look_like_ids_need_a_larger_constant() -> None:
-    """With the paper's c, a finished column can be taken for an id that a later layer waits for."""
+    """With the paper's c, a later layer can mistake a finished column for an id."""
     setting = Setting(2, 1, 2)
     cells = all_inputs(setting)
 
@@ -115,7 +115,7 @@ def test_outputs_that_look_like_ids_need_a_larger_constant() -> None:
 
 
 def test_bad_functions_and_grids_are_named() -> None:
-    with pytest.raises(ValueError, match=r"function: expected to keep the shape \(4, 1, 2\), got \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"function: expected a result of shape \(4, 1, 2\), got \(4, 2\)"):
         approximate(lambda points: points[:, 0], 2, 1, "1/2")
     with pytest.raises(ValueError, match="function: expected finite values"):
         approximate(lambda points: points * np.nan, 2, 1, "1/2")

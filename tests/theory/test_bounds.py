@@ -39,7 +39,7 @@ def test_the_repaired_upper_bound_leads_to_the_last(setting: Setting) -> None:
 
 
 def test_powers_stay_below_two_for_every_n() -> None:
-    """eq:ineq_for_allmax; (1 + 1/2n)^n rises towards the root of e, 1.65."""
+    """eq:ineq_for_allmax; (1 + 1/2n)^n increases towards sqrt(e) = 1.65."""
     for n in range(1, 300):
         assert Fraction(2 * n + 1, 2 * n) ** n < Fraction(165, 100)
 

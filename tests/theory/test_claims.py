@@ -1,4 +1,4 @@
-"""Every step of the proof: those that hold hold everywhere, those that fail fail where the documentation says."""
+"""Every statement of the proof holds on all grids that we run, or fails exactly where docs/theory.md says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sampled_transformer.theory.claims import settings_by_size
 from sampled_transformer.theory.contextual import Trace
 from sampled_transformer.theory.grid import Setting, all_inputs, random_inputs
 
-# The smallest grid on which a step fails, and what must be seen there.
+# The smallest grid on which a statement fails, and part of the counter-example.
 FAILURES = {
     "subset-reach": ((2, 1, 2), "token 2 reaches only [2]"),
     "embedding": ((2, 1, 2), "no W_p serves both"),
@@ -27,7 +27,7 @@ FAILURES = {
     "contextual-too-soon": ((2, 1, 2), "share the id 1"),
     "any-cycle": ((3, 1, 2), "only 1 of 2 cycles; not 1 -> 2 -> 3 -> 1"),
 }
-NUMBERS_ALONE = ("cycle-reach", "gap-chain", "powers", "remainder")  # their lines are taken apart in test_bounds.py
+NUMBERS_ALONE = ("cycle-reach", "gap-chain", "powers", "remainder")  # they do not look at ids; see test_bounds.py
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_what_holds_holds_on_random_inputs_of_large_grids(claim: Claim, large: T
     ids=lambda claim: claim.name,
 )
 def test_a_check_can_fail(claim: Claim) -> None:
-    """Spoilt ids are noticed, by every check that looks at ids."""
+    """Every check that looks at ids notices wrong ids."""
     setting = Setting(3, 1, 3)
     trace = run(all_inputs(setting), setting)
     trace.start = trace.start.copy()
@@ -78,7 +78,7 @@ def test_a_check_can_fail(claim: Claim) -> None:
 
 
 def test_the_gap_can_be_positive_and_the_selective_shifts_still_not_contextual() -> None:
-    """So the all-max-shifts are not there because of the gap."""
+    """So the gap is not the reason why the all-max-shifts are needed."""
     setting = Setting(3, 3, 2)
     trace = run(all_inputs(setting), setting)
     by_name = {claim.name: claim for claim in CLAIMS}

@@ -102,14 +102,14 @@ def test_all_successors_are_all_cycles() -> None:
 
 
 def test_ids_are_no_function_of_the_set() -> None:
-    """With an embedding by index, exchanging two points does not exchange their ids."""
+    """If the embedding depends on the index, swapping two points does not swap their ids."""
     setting = Setting(2, 1, 2)
     inputs = all_inputs(setting)
     assert (identify(inputs, setting)[:, ::-1] != identify(inputs[:, :, ::-1], setting)).any()
 
 
 def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="construction: expected one of pairs, written, closed, cycle, got 'path'"):
+    with pytest.raises(ValueError, match="construction: expected one of closed, cycle, pairs, written, got 'path'"):
         contextual_mapping(2, 1, "1/2", construction="path")
     with pytest.raises(ValueError, match="order: expected 3 points, got 2"):
         identify(all_inputs(Setting(3, 1, 2)), Setting(3, 1, 2), order=[0, 1])

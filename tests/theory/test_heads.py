@@ -16,7 +16,7 @@ IDS = np.array(list(itertools.product(range(-2, 7, 2), repeat=3)), dtype=object)
 
 @pytest.mark.parametrize("threshold", [-1, 3, 0, 2])
 def test_heads_are_hardmax_attention(threshold: int) -> None:
-    """Against weights computed key by key, ids equal to the threshold included."""
+    """Compare with weights computed key by key, including ids equal to the threshold."""
     pattern = ((0, 2), (0, 1, 2), (2,))
     found = hardmax_head(IDS, pattern, threshold)
     for ids, row in zip(IDS, found, strict=True):
@@ -51,7 +51,7 @@ def test_a_selective_shift_moves_the_tokens_in_its_window_alone() -> None:
 
 
 def test_an_all_max_shift_is_one_to_one() -> None:
-    """The largest id tells itself, and from it the others follow backwards along the cycle."""
+    """One can recover the largest id, and from it the others backwards along the cycle."""
     setting = Setting(4, 1, 2)
     ids = np.array(list(itertools.product(range(2, 12, 2), repeat=4)), dtype=object)
     for c in (1, 2, 3):

@@ -8,7 +8,7 @@ from sampled_transformer.theory import patterns
 
 
 def test_pairs_as_written_and_as_meant() -> None:
-    """eq:selective_attn with i = 2 and the example of the paper, tokens counted from 0 here."""
+    """eq:selective_attn with i = 2, and the example of the paper; here tokens count from 0."""
     assert patterns.pair_as_written(3, 1) == ((0, 1), (1,), ())
     assert patterns.pair(3, 1) == ((0,), (0, 1), ())
     assert patterns.pair(3, 0) == ((2, 0), (), (2,))
@@ -25,7 +25,7 @@ def test_all_pairs_together_are_the_cycle(n: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 7])
 def test_a_cycle_fits(n: int) -> None:
-    """The tokens of a drawn cycle attend to the token before them: the pattern of the proof is `Cycle.mask`."""
+    """In a random cycle, tokens attend to the token before them: the proof's pattern is `Cycle.mask`."""
     cycle = Cycle.sample(n, generator=torch.Generator().manual_seed(n))
     tokens = patterns.tokens_of(cycle.order[0].tolist())
     mask = torch.zeros(n, n, dtype=torch.bool)

@@ -148,7 +148,7 @@ def test_options_of_the_classifier(settings):
         ({"options": {"groups": 40}}, "data.points: expected at least 40, for 40 groups of 8, got 32"),
         ({"options": {"heads": 4}}, "options.heads: expected 4, got 2"),
         ({"options": {"classes": 7}}, "options.classes: expected none, as the data decides it, got 7"),
-        ({"init": "nowhere"}, "nowhere: neither a file nor the folder of a run"),
+        ({"init": "nowhere"}, "nowhere: no such file, run folder or packaged weights"),
         ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),
     ],
 )

@@ -1,4 +1,4 @@
-"""How good a network is at amortised clustering: LL0, LL1 and the oracle on fixed sets (appendix C)."""
+"""Evaluate amortised clustering: LL0, LL1 and the oracle on fixed sets (appendix C)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .settings import MixtureChanges, MixtureOptions
 
 
 def draw(options: MixtureOptions, sets: int, generator: torch.Generator) -> Mixtures:
-    """Sets of one size and the mixtures they come from."""
+    """Draw sets of equal size and the mixtures that generate them."""
     return sample_mixtures(
         sets,
         options.points,
@@ -34,9 +34,9 @@ def draw(options: MixtureOptions, sets: int, generator: torch.Generator) -> Mixt
 
 
 def fixed_sets(options: MixtureOptions, sets: int = 1000, seed: int = FIXED_SEED, batch: int = 10) -> list[Mixtures]:
-    """The same sets in every process, in batches of one size each; with default options those of `fixed_mixtures`.
+    """The test sets: the same in every process, in batches of equal size. Asking for fewer gives the first ones.
 
-    Fewer of them are the first ones of more.
+    With default options they are those of `fixed_mixtures`.
     """
     if sets < 1:
         raise ValueError(f"sets: expected at least 1, got {sets}")
@@ -47,9 +47,9 @@ def fixed_sets(options: MixtureOptions, sets: int = 1000, seed: int = FIXED_SEED
 
 @torch.inference_mode()
 def predict(network: nn.Module, batches: Sequence[Mixtures], samples: int = 1) -> list[Mixture]:
-    """The network's mixture for each set; of several draws of a sampled network the one its own points like best.
+    """The network's mixture for each set. With several samples, the mixture under which the set is likeliest.
 
-    That choice needs no truth: the likelihood of a set under a mixture is known to whoever has the set.
+    This choice does not use the true mixture: the likelihood depends only on the set and the prediction.
     """
     place = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
     found = (best_of(network, batch.points.to(place), samples) for batch in batches)
@@ -78,19 +78,19 @@ def best_of(network: nn.Module, points: Tensor, samples: int = 1) -> Mixture:
 
 
 def mean_likelihood(batches: Sequence[Mixtures], found: Sequence[Mixture]) -> float:
-    """LL0: the log-likelihood per point, averaged over sets."""
+    """LL0: the log-likelihood per point, averaged over the sets."""
     return torch.cat([log_likelihood(b.points, m) for b, m in zip(batches, found, strict=True)]).mean().item()
 
 
 def truth(batch: Mixtures) -> Mixture:
-    """The mixtures that sets were drawn from, in the form of a network's answer."""
+    """The mixtures that generated the sets, in the form that a network returns."""
     return Mixture(batch.weights.log(), batch.means, batch.deviations)
 
 
 def measure(
     network: nn.Module, options: MixtureOptions, sets: int = 1000, samples: int = 1, covariance: Covariance = "diagonal"
 ) -> dict[str, float]:
-    """LL0, LL1 after one EM step of scikit-learn, and both for the true mixtures, on the fixed sets."""
+    """LL0, and LL1 after one EM step by scikit-learn, for the network and for the true mixtures (the oracle)."""
     batches = fixed_sets(options, sets)
     figures = {}
     for name, found in (("", predict(network, batches, samples)), ("oracle_", [truth(batch) for batch in batches])):
@@ -110,12 +110,21 @@ def evaluate(
     covariance: Covariance = "diagonal",
     device: str | None = None,
 ) -> dict[str, Any]:
-    """Measure a file of weights on sets as it was trained on, but for the changes."""
+    """Evaluate a weights file on fixed sets.
+
+    Args:
+        weights: The weights file.
+        changes: How the sets differ from those of the training (default: not at all).
+        sets: Number of sets.
+        samples: Predict this many times and keep the likeliest mixture of each set.
+        covariance: Covariance type of the EM step.
+        device: Device (default: GPU if available).
+    """
     network, description, trained_on = load_mixture_network(weights, device)
     options = trained_on if changes is None else changes.of(trained_on)
     for name, own in (("dimension", network.inputs), ("components", network.components)):
         if getattr(options, name) != own:
-            raise ValueError(f"data.{name}: expected {own}, that of the network, got {getattr(options, name)}")
+            raise ValueError(f"data.{name}: expected {own}, as in the network, got {getattr(options, name)}")
     return {
         "weights": str(weights),
         "model": description.model,
@@ -128,15 +137,15 @@ def evaluate(
 
 
 def load_mixture_network(path: Path, device: str | None = None) -> tuple[MixtureNetwork, Description, MixtureOptions]:
-    """The network of a file, what it says of itself, and the sets it was trained on."""
+    """Load a network with its description and the options of the sets that it was trained on."""
     network, description = load_model(path, pick_device(device))
     if not isinstance(network, MixtureNetwork):
-        raise WeightsError(f"{printable(path)}: expected a network that gives mixtures, got a {description.model!r}")
+        raise WeightsError(f"{printable(path)}: expected a network that predicts mixtures, got {description.model!r}")
     try:
         data = dict(description.notes.get("data", {}))
         if "points" in data:
             data["points"] = tuple(data["points"])
         options = MixtureOptions(**{"dimension": network.inputs, "components": network.components, **data})
     except (TypeError, ValueError):
-        raise WeightsError(f"{printable(path)}: its notes on data are not those of a run") from None
+        raise WeightsError(f"{printable(path)}: expected valid options of the training sets in its notes") from None
     return network, description, options

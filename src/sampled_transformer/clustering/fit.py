@@ -1,4 +1,7 @@
-"""The clusters of a user's own points: one pass of a trained network, if wanted some EM steps, files and a picture."""
+"""Cluster the points in a file: a trained network predicts the mixture, EM steps may refine it.
+
+`fit` does the work, `write_clusters` writes JSON, CSV or an SVG picture.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from ..data.errors import DataError
 from ..data.files import READERS, check_size, read_shape
 from ..data.formats.meshes import Mesh
 from ..data.formats.npz import read_array
+from ..data.formats.point_files import is_number
 from ..models.mixture import Mixture, MixtureNetwork
 from ..randomness import is_random
 from ..support.atomic import atomic_write
@@ -26,14 +30,14 @@ from .evaluation import best_of, load_mixture_network
 from .likelihood import assign, em_step, log_likelihood
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
-SCANS = (".xyz", ".pts")  # what stands behind their three coordinates are normals or colours
-LARGEST = 1e150  # of a coordinate: the square of a difference is a number too
-MESH_POINTS = 2048  # drawn from the surface of a mesh
+SCANS = (".xyz", ".pts")  # in these, the columns after the three coordinates are normals or colours
+LARGEST = 1e150  # largest coordinate; the squares of larger numbers overflow
+MESH_POINTS = 2048  # points drawn from the surface of a mesh
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
-MOST_DRAWN = 5000  # points in a picture; more of them only make it slow
-SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)  # of the largest extent of a training set, that a file's points are brought to
-SMALLEST_BOX = 1e-6  # of the network's unit for all points: below it the numbers are rounding
-MOST_AT_ONCE = 1_000_000  # points that the network reads in one batch, unless a single set has more
+MOST_DRAWN = 5000  # points in a picture; more would only make it slow
+SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)  # we scale the points to these shares of the largest extent of a training set
+SMALLEST_BOX = 1e-6  # relative to the scale of all points; differences below this are rounding errors
+MOST_AT_ONCE = 1_000_000  # points per batch, unless a single set has more
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Clusters:
     log_likelihood: float  # per point
 
     def summary(self) -> dict[str, Any]:
-        """What a JSON file holds."""
+        """The content of the JSON file."""
         counts = np.bincount(self.assignments, minlength=len(self.weights))
         clusters = [
             {"weight": weight, "mean": mean, "deviation": deviation, "points": count}
@@ -67,16 +71,18 @@ class Clusters:
 
 
 def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, device: str | None = None) -> Clusters:
-    """Read a file of points and find its mixture.
+    """Read the points in a file and find their mixture.
 
     Args:
-        path: points; rows of as many numbers as the network's dimension, or any file of 3-D points for one of 3-D.
-        weights: a file of weights of `cluster train`.
-        refine: EM steps after the network's answer.
-        samples: passes of a sampled network, of which the likeliest is taken.
+        path: File of points: one row per point with as many numbers as the network has dimensions. A network for
+            3-D points reads every known file format.
+        weights: Weights file from `cluster train`.
+        refine: Number of EM steps after the prediction.
+        samples: Predict this many times and keep the likeliest mixture.
+        device: Device (default: GPU if available).
     """
     if refine < 0:
-        raise ValueError(f"refine: expected 0 or more EM steps, got {refine}")
+        raise ValueError(f"refine: expected at least 0 EM steps, got {refine}")
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}")
     network, _, trained_on = load_mixture_network(weights, device)
@@ -84,7 +90,7 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
     check_clusters(points, network.components, printable(path))
     central = central_points(points)
     frame, mixture = likeliest(network, points, central, trained_on.spread + trained_on.deviation, samples)
-    scaled = torch.from_numpy(frame.into(points))[None]  # float64: map coordinates do not survive float32
+    scaled = torch.from_numpy(frame.into(points))[None]  # float64, because float32 is too coarse for map coordinates
     for _ in range(refine):
         mixture = em_step(scaled, mixture)
     return Clusters(
@@ -100,29 +106,31 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
 
 @dataclass(frozen=True)
 class Frame:
-    """Where the network looks at a file's points: its origin and its unit, in the units of the file."""
+    """The network's coordinate system: its origin and its unit of length, in the units of the file."""
 
     centre: np.ndarray  # (D,)
     scale: float
 
     def into(self, points: np.ndarray) -> np.ndarray:
-        return (points - self.centre) / self.scale
+        """Convert points of the file to the network's coordinates."""
+        converted: np.ndarray = (points - self.centre) / self.scale
+        return converted
 
     def log_likelihood(self, scaled: torch.Tensor, mixture: Mixture) -> torch.Tensor:
-        """Per point, in the units of the file, so that the answers in different frames can be compared."""
+        """Log-likelihood per point in the units of the file, so that results in different frames are comparable."""
         return log_likelihood(scaled, mixture) - scaled.shape[-1] * float(np.log(self.scale))
 
 
 def likeliest(
     network: MixtureNetwork, points: np.ndarray, central: np.ndarray, extent: float, samples: int = 1
 ) -> tuple[Frame, Mixture]:
-    """The likeliest of the network's answers in several frames, and its frame.
+    """Let the network predict in several frames; return the frame and the mixture with the highest likelihood.
 
-    The network knows Gaussians of one deviation, and its sets fill up to +-extent, mostly less. How far a file's
-    points would reach is not known before they are clustered, so they are shown to it at several scales: all of them,
-    and the central ones, which say where they lie when a few stray. Only the central ones decide: the answer for which
-    one stray point is least unlikely is a single heap of all the others. In the frame of the likeliest answer the
-    network is asked `samples` times.
+    The network was trained on Gaussians of one deviation, in sets that fill at most +-extent. We do not know the right
+    scale for the file's points before they are clustered, so we try several. We do this with all points, and with the
+    central points only, because outliers would shrink everything else. The likelihood of the central points decides;
+    otherwise, a mixture that explains one outlier and lumps all other points together could win. In the best frame we
+    then predict `samples` times.
     """
     place = next(network.parameters()).device
     best: tuple[float, Frame, Mixture, torch.Tensor] | None = None
@@ -130,7 +138,7 @@ def likeliest(
     for seen, low, high in ((points, points.min(0), points.max(0)), (central, *inner)):
         half = float((high - low).max()) / 2
         if best is not None and half < SMALLEST_BOX * best[1].scale:
-            continue  # most points are the same one
+            continue  # most points coincide
         frames = [Frame((low + high) / 2, half / extent / share) for share in SHARES]
         for some in _batches(frames, len(seen)):
             shown = torch.from_numpy(np.stack([frame.into(seen) for frame in some])).float().to(place)
@@ -140,7 +148,7 @@ def likeliest(
                 value = frame.log_likelihood(torch.from_numpy(frame.into(central))[None], mixture).item()
                 if best is None or value > best[0]:
                     best = value, frame, mixture, shown[number : number + 1]
-    assert best is not None  # the first frame is never left out
+    assert best is not None  # we never skip the first frame
     _, frame, mixture, shown = best
     if samples > 1 and is_random(network):
         mixture = Mixture(*(part.cpu().double() for part in best_of(network, shown, samples)))
@@ -148,7 +156,7 @@ def likeliest(
 
 
 def central_points(points: np.ndarray) -> np.ndarray:
-    """All points but those far outside the cube that the middle 98 % fill: farther from its centre than its side."""
+    """Drop outliers: points whose distance from the centre exceeds the side of the cube that the middle 98 % fill."""
     low, high = _trimmed(points)
     side = (high - low).max()
     near = (abs(points - (low + high) / 2) <= side).all(1)
@@ -156,21 +164,21 @@ def central_points(points: np.ndarray) -> np.ndarray:
 
 
 def _trimmed(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 1 % and 99 % quantiles of every coordinate; at least one point is left out at either end."""
+    """The 1 % and 99 % quantiles of every coordinate; they leave out at least one point at either end."""
     ordered = np.sort(points, 0)
     left_out = max(1, len(points) // 100) if len(points) > 2 else 0
     return ordered[left_out], ordered[-1 - left_out]
 
 
 def _batches(frames: list[Frame], n: int) -> Iterator[list[Frame]]:
-    """As many frames at once as memory bears."""
+    """Group the frames into batches that fit into memory."""
     count = max(1, MOST_AT_ONCE // n)
     for start in range(0, len(frames), count):
         yield frames[start : start + count]
 
 
 def read_points(path: str | Path, dimension: int) -> np.ndarray:
-    """The points of a file, (n, dimension), float64 and finite."""
+    """Read the points in a file, (n, dimension), as finite float64 numbers."""
     path = Path(path)
     try:
         check_size(path)
@@ -180,7 +188,7 @@ def read_points(path: str | Path, dimension: int) -> np.ndarray:
         raise DataError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
     if table.ndim != 2 or table.shape[1] != dimension:
         raise DataError(
-            f"{printable(path)}: expected {dimension} numbers a point, those of the network, got shape {table.shape}"
+            f"{printable(path)}: expected {dimension} numbers per point, as in the network, got shape {table.shape}"
         )
     bad = np.flatnonzero(~np.isfinite(table).all(1))
     if len(bad):
@@ -199,14 +207,14 @@ def _read(path: Path, dimension: int) -> np.ndarray:
     elif suffix == ".npy":
         return read_array(path)
     elif dimension != 3 and suffix in READERS:
-        raise DataError(f"expected points of {dimension} coordinates, those of the network, got a file of 3-D points")
+        raise DataError(f"expected points with {dimension} coordinates, as in the network, got a format for 3-D points")
     if suffix not in READERS:
-        raise DataError(f"unknown format '{path.suffix}' (known: {' '.join(READERS)})")
+        raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
     try:
         raw = READERS[suffix](path)
     except (ValueError, OSError):
         raise
-    except Exception as error:  # a damaged file can make any reader raise anything
+    except Exception as error:  # a damaged file can raise anything
         raise DataError(f"damaged {suffix[1:].upper()} file ({type(error).__name__})") from None
     if isinstance(raw, Mesh):
         return read_shape(path, points=MESH_POINTS, normals="none", normalise=False).points
@@ -214,60 +222,55 @@ def _read(path: Path, dimension: int) -> np.ndarray:
 
 
 def read_table(path: Path) -> np.ndarray:
-    """Numbers between commas, semicolons or spaces, one point a line, after at most one line of names."""
+    """Read a text file: one point per line, numbers separated by commas, semicolons or spaces.
+
+    The first line may hold column names.
+    """
     lines = path.read_bytes().decode("utf-8-sig", "replace").splitlines()
     rows = [
         (number, [word for field in re.split("[,;]", line) for word in field.split() or [""]])
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.strip().startswith(("#", "//"))
     ]
-    if rows and not any(map(_is_number, rows[0][1])):
+    if rows and not any(map(is_number, rows[0][1])):
         rows = rows[1:]
     if not rows:
-        raise DataError("no line of numbers")
+        raise DataError("expected at least one line of numbers, got none")
     width = len(rows[0][1])
     for number, words in rows:
         if "" in words:
             raise DataError(f"line {number}: expected a number in every field, got none in field {words.index('') + 1}")
         if len(words) != width:
-            raise DataError(f"line {number}: {len(words)} numbers where the first line has {width}")
-        bad = [word for word in words if not _is_number(word)]
+            raise DataError(f"line {number}: expected {width} numbers, as in the first line, got {len(words)}")
+        bad = [word for word in words if not is_number(word)]
         if bad:
-            raise DataError(f"line {number}: {bad[0][:40]!r} is not a number")
+            raise DataError(f"line {number}: expected numbers, got {bad[0][:40]!r}")
     return np.array([words for _, words in rows], np.float64)
 
 
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
 def check_clusters(points: np.ndarray, components: int, where: str) -> None:
-    """There must be points to tell apart, as many at least as there are clusters."""
+    """Raise a DataError unless there are at least two different points, and as many as there are clusters."""
     if len(points) < components:
         raise DataError(f"{where}: expected at least {components} points for {components} clusters, got {len(points)}")
     if (points == points[0]).all():
-        raise DataError(f"{where}: expected different points, got {len(points)} times the same")
+        raise DataError(f"{where}: expected different points, got {len(points)} equal ones")
     different = len(np.unique(points, axis=0))
     if different < components:
         raise DataError(f"{where}: expected at least {components} different points, got {different}")
 
 
 def check_target(name: str, path: str | None, *endings: str) -> None:
-    """Said before anything is computed."""
+    """Raise a ValueError unless `path` has one of the endings and its folder exists. Call this before any work."""
     if path is None:
         return
     if Path(path).suffix.lower() not in endings:
-        raise ValueError(f"{name}: expected a file that ends in {' or '.join(endings)}, got {printable(path)!r}")
+        raise ValueError(f"{name}: expected a file name ending in {' or '.join(endings)}, got {printable(path)!r}")
     if not Path(path).parent.is_dir():
-        raise ValueError(f"{name}: expected a folder that exists, got {printable(path)!r}")
+        raise ValueError(f"{name}: expected a file in an existing folder, got {printable(path)!r}")
 
 
 def write_clusters(clusters: Clusters, path: str | Path) -> None:
-    """By the ending: .json for all that was found, .csv for the points with their cluster, .svg for a picture."""
+    """Write .json (the mixture and the assignments), .csv (one line per point) or .svg (a picture), by file ending."""
     write = {".json": _json, ".csv": _csv, ".svg": picture}[Path(path).suffix.lower()]
     with atomic_write(path) as file:
         file.write(write(clusters).encode("utf-8"))
@@ -278,7 +281,7 @@ def _json(clusters: Clusters) -> str:
 
 
 def _csv(clusters: Clusters) -> str:
-    """A line a point: its coordinates, its cluster, and that cluster's weight, mean and deviation."""
+    """One line per point: its coordinates, its cluster, and the weight, mean and deviation of the cluster."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     axes = [f"x{axis + 1}" for axis in range(clusters.points.shape[1])]
@@ -291,14 +294,15 @@ def _csv(clusters: Clusters) -> str:
 
 
 def picture(clusters: Clusters, size: int = 640) -> str:
-    """An SVG of the first two coordinates: points in their cluster's colour, ellipses of two deviations, numbers."""
+    """An SVG picture of the first two coordinates: points coloured by cluster, and ellipses of two deviations."""
     points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
     means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
     low, high = points.min(0), points.max(0)
-    scale = 0.9 * size / ((high - low).max() or 1)  # a cloud may vary in its other coordinates alone
+    scale = 0.9 * size / ((high - low).max() or 1)  # all points may agree in the first two coordinates
 
-    def place(where: np.ndarray) -> np.ndarray:  # the vertical axis of a picture points down
-        return size / 2 + (where - (low + high) / 2) * scale * (1, -1)
+    def place(where: np.ndarray) -> np.ndarray:
+        pixels: np.ndarray = size / 2 + (where - (low + high) / 2) * scale * (1, -1)  # in SVG, y points down
+        return pixels
 
     shown = np.linspace(0, len(points) - 1, min(len(points), MOST_DRAWN)).round().astype(int)
     marks = [

@@ -1,4 +1,4 @@
-"""Mixtures of diagonal Gaussians for many sets at once: log-likelihood (Eq. eq:log_likelihood), assignment, EM."""
+"""Diagonal Gaussian mixtures for many sets at once: log-likelihood (Eq. eq:log_likelihood), assignment, EM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from ..models.mixture import Mixture
 
 Covariance = Literal["diagonal", "spherical", "full"]
-#: What an EM step adds to variances, and the names of the forms, as in scikit-learn.
+#: An EM step adds this to the variances, as scikit-learn does.
 VARIANCE_FLOOR = 1e-6
 SCIKIT_NAMES = {"diagonal": "diag", "spherical": "spherical", "full": "full"}
 
@@ -28,7 +28,12 @@ def log_joint(points: Tensor, mixture: Mixture) -> Tensor:
 
 
 def log_likelihood(points: Tensor, mixture: Mixture, mask: Tensor | None = None) -> Tensor:
-    """Mean log-likelihood per point of each set, (sets,): Eq. eq:log_likelihood / n. Zero for a set without points."""
+    """Mean log-likelihood per point of each set, (sets,): Eq. eq:log_likelihood divided by n.
+
+        1/n sum_i log sum_j weight_j N(x_i; mean_j, deviation_j)
+
+    It is 0 for a set without points.
+    """
     each = log_joint(points, mixture).logsumexp(-1)
     if mask is None:
         return each.mean(-1) if points.shape[1] else each.sum(-1)
@@ -36,14 +41,18 @@ def log_likelihood(points: Tensor, mixture: Mixture, mask: Tensor | None = None)
 
 
 def assign(points: Tensor, mixture: Mixture) -> Tensor:
-    """The likeliest component of every point, (sets, n)."""
+    """The likeliest component of each point, (sets, n)."""
     return log_joint(points, mixture).argmax(-1)
 
 
 def em_step(points: Tensor, mixture: Mixture) -> Mixture:
-    """One step of expectation-maximisation with diagonal covariances, all sets at once; n at least 1."""
+    """One step of expectation-maximisation with diagonal covariances, for all sets at once (n >= 1).
+
+    share_ij = weight_j N(x_i; mean_j, deviation_j) / sum_k weight_k N(x_i; mean_k, deviation_k)
+    mean_j = sum_i share_ij x_i / sum_i share_ij,  and likewise the variances and weights
+    """
     share = log_joint(points, mixture).softmax(-1)  # (sets, n, K)
-    total = share.sum(1) + 10 * torch.finfo(share.dtype).eps  # a component without points keeps a finite mean
+    total = share.sum(1) + 10 * torch.finfo(share.dtype).eps  # keeps the mean finite if a component has no points
     means = torch.einsum("snk,snd->skd", share, points) / total.unsqueeze(-1)
     squares = (points.unsqueeze(2) - means.unsqueeze(1)).square()  # (sets, n, K, D)
     variances = torch.einsum("snk,snkd->skd", share, squares) / total.unsqueeze(-1)
@@ -52,7 +61,7 @@ def em_step(points: Tensor, mixture: Mixture) -> Mixture:
 
 
 def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covariance = "diagonal") -> np.ndarray:
-    """LL1: the log-likelihood per point of each set after one EM step of scikit-learn from the given mixtures."""
+    """LL1: the log-likelihood per point of each set after one EM step by scikit-learn, starting from the mixtures."""
     check_scikit()
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -62,9 +71,9 @@ def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covarian
     scores = []
     mixture = mixture.double()
     weights = mixture.log_weights.exp()
-    weights = weights / weights.sum(-1, keepdim=True)  # the library checks the sum more sharply than float32 holds it
+    weights = weights / weights.sum(-1, keepdim=True)  # scikit-learn checks the sum more strictly than float32 allows
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # one step is all that is wanted
+        warnings.simplefilter("ignore", ConvergenceWarning)  # we want exactly one step
         for number, one in enumerate(points.double().cpu().numpy()):
             start = GaussianMixture(
                 weights.shape[1],
@@ -80,13 +89,13 @@ def scikit_log_likelihood(points: Tensor, mixture: Mixture, covariance: Covarian
 
 
 def check_scikit() -> None:
-    """Say that scikit-learn is missing, before anything is computed."""
+    """Raise a ValueError if scikit-learn is missing. Call this before a long computation."""
     if find_spec("sklearn") is None:
         raise ValueError('scikit-learn is not installed: pip install "sampled-transformer[cluster]"')
 
 
 def _precisions(deviations: np.ndarray, covariance: Covariance) -> np.ndarray:
-    if covariance == "spherical":  # one variance for all axes is the mean of theirs, as in scikit-learn's own steps
+    if covariance == "spherical":  # the common variance is the mean over the axes, as in scikit-learn
         return np.asarray(1 / (deviations**2).mean(1))
     precisions = deviations**-2.0  # (K, D)
     return precisions if covariance == "diagonal" else precisions[:, :, None] * np.eye(deviations.shape[1])

@@ -1,4 +1,7 @@
-"""Data sets as packs: the sources by name, and one function that loads any of them."""
+"""Data sets as packs: `SOURCES` lists the data sets by name, `load_data` loads any of them.
+
+One data set per file in sources/, one file format per file in formats/; pack.py is the format we store data in.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ SPLITS = ("train", "test", "val")
 
 @dataclass(frozen=True)
 class Source:
-    """A data set by name. Its module has `load(root, split, **options) -> Pack` and is imported when first used."""
+    """A data set by name. Its module in sources/ defines `load(root, split, **options) -> Pack`; we import it late."""
 
     module: str
     description: str
@@ -41,26 +44,27 @@ class Source:
     def load(self, root: str | Path | None, split: str, **options: Any) -> Pack:
         function = import_module(f"sampled_transformer.data.sources.{self.module}").load
         options = {**self.options, **options}
-        try:
-            signature(function).bind(root, split, **options)
-        except TypeError as error:
-            raise DataError(f"{self.module}: {error}") from None
-        return function(root, split, **options)
+        known = [name for name in signature(function).parameters if name not in ("root", "split")]
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise DataError(f"options: expected {', '.join(known)} for {self.module}, got {unknown[0]!r}")
+        pack: Pack = function(root, split, **options)
+        return pack
 
 
 SOURCES: dict[str, Source] = {
     "bricks": Source("bricks", "18 categories of LDraw parts, 512 points with normals; ships with the package", False),
     "modelnet40": Source("modelnet", "ModelNet40: HDF5, resampled text, or meshes", options={"variant": "modelnet40"}),
-    "modelnet10": Source("modelnet", "ModelNet10: in the same forms", options={"variant": "modelnet10"}),
-    "scanobjectnn": Source("scanobjectnn", "ScanObjectNN: h5 files of OBJ-BG, OBJ-ONLY and PB-T50-RS"),
+    "modelnet10": Source("modelnet", "ModelNet10: HDF5, resampled text, or meshes", options={"variant": "modelnet10"}),
+    "scanobjectnn": Source("scanobjectnn", "ScanObjectNN: the h5 files of OBJ-BG, OBJ-ONLY and PB-T50-RS"),
     **{
         f"scanobjectnn-{variant}": Source(
-            "scanobjectnn", f"{title} alone, not scaled", options={"variant": variant, "normalise": False}
+            "scanobjectnn", f"ScanObjectNN: {title}, not scaled", options={"variant": variant, "normalise": False}
         )
         for variant, title in {"objbg": "OBJ-BG", "objonly": "OBJ-ONLY", "pbt50rs": "PB-T50-RS"}.items()
     },
-    "shapenet": Source("shapenet", "ShapeNet-55: .npy clouds with the public list files"),
-    "folder": Source("folder", "your own files, class/file: meshes, clouds, text, arrays"),
+    "shapenet": Source("shapenet", "ShapeNet-55: .npy clouds with the published file lists"),
+    "folder": Source("folder", "your own files, one folder per class: meshes, clouds, text, arrays"),
 }
 
 
@@ -70,20 +74,20 @@ def list_sources() -> list[str]:
 
 
 def load_data(source: str | Path, split: str = "train", root: str | Path | None = None, **options: Any) -> Pack:
-    """Load one split of a registered source, of a pack (a folder or an .npz) or of a folder of shapes.
+    """Load one split of a named data set, a pack (a folder or an .npz file) or a folder of shapes.
 
-    All of them take `points` (so many of each shape, at random) and `seed`; the others are those of the source's
-    `load`.
+    Every kind of data takes `points` (keep this many random points per shape) and `seed`. Further options are passed
+    to the data set's own `load`.
     """
     if str(source) in SOURCES:
         entry = SOURCES[str(source)]
         if root is None and entry.needs_root:
-            raise DataError(f"{source}: expected the folder that holds the data, root= or --root")
+            raise DataError(f"root: expected the folder that holds the data set {source}, got none")
         return entry.load(root, split, **options)
     path = Path(source)
     if not path.exists():
         known = ", ".join(list_sources())
-        raise DataError(f"{printable(path)}: neither a file or folder nor the name of a source ({known})")
+        raise DataError(f"{printable(path)}: no such file, folder or data set; known data sets: {known}")
     if path.is_file() or any((path / f"{name}.npz").is_file() for name in SPLITS):
         return _load_pack(path, split, **options)
     return SOURCES["folder"].load(path, split, **options)
@@ -92,6 +96,6 @@ def load_data(source: str | Path, split: str = "train", root: str | Path | None 
 def _load_pack(path: Path, split: str, *, points: int | None = None, seed: int = 0) -> Pack:
     from .clouds import take_points
 
-    # A file that is not called after a split holds all there is, and that is what one trains on.
-    own_name = path.is_file() and split == "train" and path.stem not in SPLITS
-    return take_points(read_pack(path, None if own_name else split), points, seed)
+    # A single file that is not named after a split holds the whole data set, which we treat as the training split.
+    holds_everything = path.is_file() and split == "train" and path.stem not in SPLITS
+    return take_points(read_pack(path, None if holds_everything else split), points, seed)

@@ -1,4 +1,4 @@
-"""Clouds that arrive one after the other become a pack, without ever holding all of them as floats."""
+"""Build a pack from a stream of clouds, without ever holding all of them in memory as floats."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .errors import DataError
 from .pack import Pack
 from .quantise import quantise_normals, quantise_points
 
-LONGEST_NAME = 255  # letters, as in file systems; an array of texts gives every name the room of the longest
+LONGEST_NAME = 255  # characters, as in file systems; numpy stores every name at the width of the longest one
 
 
 class LabelledCloud(NamedTuple):
-    """One labelled shape as its file has it."""
+    """One labelled shape, as read from its file."""
 
     points: np.ndarray  # (n, 3)
     label: int
@@ -36,9 +36,9 @@ def pack_clouds(
     seed: int = 0,
     normalise: bool = True,
 ) -> Pack:
-    """Pack `total` clouds of one size. `points` takes that many of each: a random choice, fixed by the seed.
+    """Pack `total` clouds of equal size. `points` keeps that many random points per cloud; `seed` fixes the choice.
 
-    Errors name the cloud after `where`, the file or folder it came from.
+    Error messages name `where`, the file or folder that the clouds come from, and then the cloud.
     """
     stored: np.ndarray | None = None
     normals: np.ndarray | None = None
@@ -51,9 +51,13 @@ def pack_clouds(
             stored = np.empty((total, len(kept), 3), np.int16)
             normals = None if cloud.normals is None else np.empty((total, len(kept), 3), np.int8)
         if len(kept) != stored.shape[1]:
-            raise DataError(f"{name}: {len(kept)} points, but shapes before it have {stored.shape[1]}: give points=")
+            before = stored.shape[1]
+            raise DataError(
+                f"{name}: expected {before} points, as in the shapes before it, got {len(kept)}; set points"
+            )
         if (cloud.normals is None) != (normals is None):
-            raise DataError(f"{name}: expected normals with every shape or with none")
+            before, now = ("no normals", "normals") if normals is None else ("normals", "no normals")
+            raise DataError(f"{name}: expected {before}, as in the shapes before it, got {now}")
         stored[number] = quantise_points(cloud.points[kept], normalise, name)
         if cloud.normals is not None and normals is not None:
             normals[number] = quantise_normals(cloud.normals[kept], name)
@@ -65,7 +69,7 @@ def pack_clouds(
 
 
 def take_points(pack: Pack, points: int | None, seed: int = 0) -> Pack:
-    """The pack with `points` of each set, chosen as `pack_clouds` does; with None all of them."""
+    """Keep `points` random points per set, chosen as in `pack_clouds` (None: keep all)."""
     if points is None:
         return pack
     counts = pack.counts()
@@ -81,25 +85,26 @@ def take_points(pack: Pack, points: int | None, seed: int = 0) -> Pack:
     )
 
 
-def _choose(there: int, points: int | None, seed: int, number: int, name: str) -> np.ndarray:
-    """Rows to keep of shape `number`; they depend on the seed and that number, on no other shape."""
-    if points is None or points == there:
-        return np.arange(there)
-    if not 0 < points < there:
-        raise DataError(f"points: expected 1 to {there}, the points of {name}, got {points}")
-    return np.random.default_rng((seed, number)).choice(there, points, replace=False, shuffle=False)
+def _choose(available: int, points: int | None, seed: int, number: int, name: str) -> np.ndarray:
+    """Choose the rows of shape `number` to keep. They depend only on `seed` and `number`, not on other shapes."""
+    if points is None or points == available:
+        return np.arange(available)
+    if not 0 < points < available:
+        raise DataError(f"points: expected 1 to {available}, the size of {name}, got {points}")
+    return np.random.default_rng((seed, number)).choice(available, points, replace=False, shuffle=False)
 
 
 def expect_files(folder: Path, files: Sequence[Path]) -> None:
-    """All files that a list names must be there before any is read: training on a part of them would go unnoticed."""
+    """Raise a DataError if a listed file is missing, so that nobody trains on part of a data set unnoticed."""
     missing = [file for file in files if not file.is_file()]
     if missing:
         first = printable(missing[0].relative_to(folder))
-        raise DataError(f"{printable(folder)}: {len(missing)} of {len(files)} listed files are missing, first {first}")
+        counts = f"{len(missing)} of {len(files)}"
+        raise DataError(f"{printable(folder)}: {counts} listed files are missing; the first is {first}")
 
 
 def read_words(path: Path) -> list[str]:
-    """The names in a list file, one a line."""
+    """Read the names in a list file, one per line."""
     try:
         return path.read_text("utf-8", "replace").split()
     except OSError as error:

@@ -1,11 +1,11 @@
-"""The one exception of the data package."""
+"""The exception that every reader and data set raises."""
 
 from __future__ import annotations
 
 
 class DataError(ValueError):
-    """A data problem told in one line that names the file or the argument."""
+    """A problem with data, described in one line: `path: problem` or `name: expected ..., got ...`."""
 
     def __init__(self, message: str) -> None:
-        # Messages of other libraries come through here, and some of them run over several lines.
+        # We also pass on messages from other libraries, and some of them span several lines.
         super().__init__(" ".join(str(message).split()))

@@ -1,7 +1,7 @@
-"""One file of any known format as points: `read_shape`.
+"""Read one file of any known format as points: `read_shape`. The readers themselves are in formats/.
 
-Meshes are sampled by area and take the normals of their faces. Clouds are cut down to the wanted number at random, or
-filled up with points drawn again. No axis is turned: up stays what it is in the file.
+Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
+or repeat random points if it has too few. Axes stay as they are in the file.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .formats.ply import read_ply
 from .formats.point_files import Cloud, read_npy, read_npz, read_pcd, read_text
 from .formats.scenes import read_gltf, read_obj, read_stl
 from .normals import estimate_normals
-from .quantise import check_coordinates, to_unit_sphere
+from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
-LARGEST_FILE = 2**31  # bytes; files are read whole
+LARGEST_FILE = 2**31  # bytes; we read a file into memory as a whole
 MOST_POINTS = 10_000_000
 
 Normals = Literal["keep", "estimate", "none"]
@@ -37,7 +37,7 @@ class Shape(NamedTuple):
     points: np.ndarray
     normals: np.ndarray | None
     from_mesh: bool
-    distinct: int  # how many of the points come first before some of them are repeated; all of them from a mesh
+    distinct: int  # the first `distinct` points are drawn without repetition; for a mesh, all of them
 
 
 def _read_npz(path: Path) -> Mesh | Cloud:
@@ -76,12 +76,13 @@ def read_shape(
     """Read one file as `points` points.
 
     Args:
-        path: a file whose ending is one of READERS.
-        points: how many points to draw from a mesh or a cloud.
-        normals: "keep" those of the file or its faces, also "estimate" them where there are none, or "none".
-        seed: with `name` it decides the draw, so one file gives the same points in any order and any process.
-        name: what the draw depends on instead of the file's name, for files of one name in several folders.
-        normalise: centre the points on their mean and divide by the largest norm.
+        path: A file whose suffix is in READERS.
+        points: Number of points to draw from the mesh or cloud.
+        normals: "keep" uses the normals of the file or its faces; "estimate" also estimates missing ones; "none"
+            drops them.
+        seed: Seed of the draw. The draw depends only on `seed` and `name`, so it is the same in every process.
+        name: Text that seeds the draw together with `seed` (default: the file name).
+        normalise: Centre the points on their mean and divide by the largest norm.
     """
     check_options(points, normals)
     path = Path(path)
@@ -95,7 +96,7 @@ def read_shape(
 
 
 def check_options(points: int, normals: str) -> None:
-    """A ValueError that names the option which cannot be."""
+    """Raise a ValueError if one of the options is invalid."""
     if not 1 <= points <= MOST_POINTS:
         raise ValueError(f"points: expected 1 to {MOST_POINTS}, got {points}")
     if normals not in ("keep", "estimate", "none"):
@@ -103,25 +104,25 @@ def check_options(points: int, normals: str) -> None:
 
 
 def check_size(path: Path) -> None:
-    """A regular file that is neither empty nor larger than LARGEST_FILE."""
+    """Raise a DataError unless `path` is a regular file, not empty and no larger than LARGEST_FILE."""
     try:
         status = os.stat(path)
     except OSError as error:
         raise DataError(error.strerror or str(error)) from None
-    if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block forever
         raise DataError("not a regular file")
     if status.st_size == 0:
         raise DataError("empty file")
     if status.st_size > LARGEST_FILE:
-        raise DataError(f"{status.st_size} bytes; the limit is {LARGEST_FILE}")
+        raise DataError(f"file too large: expected at most {LARGEST_FILE} bytes, got {status.st_size}")
 
 
 def _read_raw(path: Path) -> Mesh | Cloud:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise DataError(f"unknown format '{path.suffix}' (known: {' '.join(READERS)})")
+        raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what that leads to is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates below rejects infinities and NaN
             raw = reader(path)
         vertices = check_coordinates(raw[0], "vertices" if isinstance(raw, Mesh) else "points")
         if isinstance(raw, Mesh):
@@ -132,8 +133,8 @@ def _read_raw(path: Path) -> Mesh | Cloud:
     except OSError as error:
         raise DataError(error.strerror or str(error)) from None
     except MemoryError:
-        raise DataError("it needs more memory than there is") from None
-    except Exception as error:  # a damaged file can make any reader raise anything; the next file must still be read
+        raise DataError("not enough memory to read it") from None
+    except Exception as error:  # a damaged file can raise anything; the caller must be able to go on to the next file
         raise DataError(
             f"damaged {path.suffix[1:].upper()} file ({type(error).__name__}: {str(error)[:200]})"
         ) from None
@@ -142,9 +143,9 @@ def _read_raw(path: Path) -> Mesh | Cloud:
 def _check_faces(faces: np.ndarray, vertex_count: int) -> np.ndarray:
     faces = np.asarray(faces)
     if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
-        raise DataError(f"faces: expected whole numbers of shape (m, 3), got {faces.dtype} {faces.shape}")
+        raise DataError(f"faces: expected integers of shape (m, 3), got {faces.dtype} {faces.shape}")
     if faces.size and not 0 <= faces.min() <= faces.max() < vertex_count:
-        raise DataError(f"faces name vertices {faces.min()} to {faces.max()}, but there are {vertex_count} vertices")
+        raise DataError(f"faces: expected indices from 0 to {vertex_count - 1}, got {faces.min()} to {faces.max()}")
     return faces
 
 
@@ -154,18 +155,19 @@ def _generator(name: str, seed: int) -> np.random.Generator:
 
 
 def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.Generator, normalise: bool) -> Shape:
-    """Points and normals for the pack. All arithmetic is float64: map coordinates do not survive float32."""
+    """Draw points and normals. We compute in float64, because float32 is too coarse for map coordinates."""
     normals: np.ndarray | None
     if isinstance(raw, Mesh):
         points, normals = sample_surface(raw, count, generator)
     else:
         cloud, own_normals = raw
         if (cloud == cloud[0]).all():
-            raise DataError("one point is no shape" if len(cloud) == 1 else f"all {len(cloud)} points coincide")
+            found = "1 point" if len(cloud) == 1 else f"{len(cloud)} equal points"
+            raise DataError(f"points: expected at least 2 different points, got {found}")
         index = _resample(len(cloud), count, generator)
         points, normals = cloud[index], None
         if own_normals is not None and wanted != "none":
-            normals = _unit(own_normals, len(cloud))[index]
+            normals = _checked_normals(own_normals, len(cloud))[index]
         elif wanted == "estimate":
             normals = estimate_normals(points, cloud, generator)
     if wanted == "none":
@@ -181,15 +183,14 @@ def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.G
 
 
 def _resample(available: int, count: int, generator: np.random.Generator) -> np.ndarray:
-    """Indices of `count` of the points: a random subset, or all of them and some again."""
+    """Indices of `count` points: a random subset, or every point once and then random repetitions."""
     if available >= count:
         return generator.choice(available, count, replace=False)
     return np.concatenate([np.arange(available), generator.integers(0, available, count - available)])
 
 
-def _unit(normals: np.ndarray, count: int) -> np.ndarray:
+def _checked_normals(normals: np.ndarray, count: int) -> np.ndarray:
     normals = check_coordinates(normals, "normals")
     if len(normals) != count:
-        raise DataError(f"{len(normals)} normals for {count} points")
-    lengths = np.sqrt(np.square(normals).sum(1, keepdims=True))
-    return np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
+        raise DataError(f"normals: expected one per point ({count}), got {len(normals)}")
+    return unit_vectors(normals)

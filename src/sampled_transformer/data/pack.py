@@ -1,8 +1,8 @@
-"""The pack: one split of a data set in memory and on disk, and how some of its sets become a batch of tensors.
+"""The pack: one split of a data set, in memory and on disk. `Pack.batch` turns some of its sets into tensors.
 
-`points` are int16 / 32767 inside the unit sphere, `normals` int8 / 127. Sets of one size are stored as (sets, n, 3);
-sets of different sizes ("ragged") one after the other as (total, 3), where set i is the rows ptr[i] to ptr[i + 1].
-A pack is loaded once; a batch is a gather of small integers and one conversion, with no loop over sets or points.
+`points` are int16 / 32767 inside the unit sphere, `normals` are int8 / 127. Sets of equal size are stored as
+(sets, n, 3). Sets of different sizes ("ragged") are concatenated to (total, 3); set i has the rows ptr[i] to
+ptr[i + 1]. A pack is loaded once. A batch is then one gather of small integers and one conversion, without a loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIELDS = ("points", "normals", "labels", "names", "classes", "ptr")
 
 
 class Batch(NamedTuple):
-    """Some sets as tensors: points and normals (batch, n, 3), or packed (total, 3) with `ptr` (batch + 1,)."""
+    """Sets as tensors: points and normals (batch, n, 3), or packed (total, 3) with `ptr` (batch + 1,)."""
 
     points: torch.Tensor
     normals: torch.Tensor | None = None
@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pack:
-    """One split of a data set. Making one checks it: types, shapes, label range, lengths."""
+    """One split of a data set. The constructor checks types, shapes, lengths and the range of the labels."""
 
     points: np.ndarray  # int16 (sets, n, 3), or (total, 3) with ptr
     classes: tuple[str, ...] = ()
@@ -48,20 +48,20 @@ class Pack:
     names: np.ndarray | None = None  # unicode (sets,)
     normals: np.ndarray | None = None  # int8, the shape of points
     ptr: np.ndarray | None = None  # int64 (sets + 1,)
-    extras: Mapping[str, np.ndarray] = field(default_factory=dict)  # further arrays, one row a set
+    extras: Mapping[str, np.ndarray] = field(default_factory=dict)  # further arrays, one row per set
 
     def __post_init__(self) -> None:
         for name in FIELDS:
             if name in self.extras:
-                raise DataError(f"extras: '{name}' is a field of the pack itself")
-        check_headers({name: Header(array.dtype, array.shape, False, 0) for name, array in self._arrays().items()})
+                raise DataError(f"extras: expected names other than the pack's own fields, got '{name}'")
+        check_headers({name: Header(array.dtype, array.shape, False, 0) for name, array in self.arrays().items()})
         for name in ("labels", "ptr"):  # files may hold smaller integers
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, array.astype(np.int64))
         _check_values(self)
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """What is written to disk, in the order of writing."""
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays on disk, in the order in which they are written."""
         values = {name: getattr(self, name) for name in FIELDS}
         values["classes"] = np.array(self.classes, dtype=np.str_) if self.classes else None
         return {name: array for name, array in values.items() if array is not None} | dict(self.extras)
@@ -78,15 +78,15 @@ class Pack:
         extras: Mapping[str, np.ndarray] | None = None,
         normalise: bool = True,
     ) -> Pack:
-        """Quantise floats: an array (sets, n, 3) or a list of (n_i, 3), ragged when the n_i differ.
+        """Quantise floats: an array (sets, n, 3) or a list of arrays (n_i, 3). The pack is ragged if the n_i differ.
 
-        `normalise` centres each set on its mean and divides by its largest norm; without it the values must lie in
-        [-1, 1] already.
+        `normalise` centres each set on its mean and divides by its largest norm. Without it, the values must already
+        lie in [-1, 1].
         """
         if len(points) == 0:
-            raise DataError("points: no sets")
+            raise DataError("points: expected at least 1 set, got none")
         if normals is not None and [len(n) for n in normals] != [len(p) for p in points]:
-            raise DataError("normals: expected as many for each set as it has points")
+            raise DataError("normals: expected one per point in every set, got other lengths")
         packed, ptr = _join([quantise_points(p, normalise, f"points of set {i}") for i, p in enumerate(points)])
         return cls(
             points=packed,
@@ -101,7 +101,7 @@ class Pack:
         )
 
     def __repr__(self) -> str:
-        size = f"{self.points.shape[1]} points" if self.ptr is None else f"{len(self.points)} points in all"
+        size = f"{self.points.shape[1]} points" if self.ptr is None else f"{len(self.points)} points in total"
         parts = [f"{len(self)} sets", size, *([f"{len(self.classes)} classes"] if self.classes else [])]
         return f"Pack({', '.join([*parts, *(['normals'] if self.normals is not None else []), *self.extras])})"
 
@@ -115,8 +115,8 @@ class Pack:
         return np.diff(self.ptr)
 
     def batch(self, index: Any) -> Batch:
-        """The sets of `index` (numbers, a slice, a mask or one number) as float32 tensors; labels and ptr are int64."""
-        import torch  # here, so that packing and the command line start without it
+        """The sets `index` (integers, a slice, a mask or one integer) as float32 tensors; labels and ptr are int64."""
+        import torch  # imported late, so that packing and the command line start without it
 
         sets, rows, ptr = self._find(index)
         normals = None
@@ -130,7 +130,7 @@ class Pack:
         )
 
     def select(self, index: Any) -> Pack:
-        """The sets of `index` as a pack of their own, with the same classes."""
+        """A new pack with the sets `index` and the same classes."""
         sets, rows, ptr = self._find(index)
         return Pack(
             points=self.points[rows],
@@ -143,7 +143,7 @@ class Pack:
         )
 
     def _find(self, index: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Which sets `index` means, which rows of `points` they are, and their ptr."""
+        """The numbers of the sets that `index` selects, their rows in `points`, and their ptr."""
         if not isinstance(index, slice):
             index = np.asarray(index)
             index = index.astype(np.int64) if index.size == 0 else index
@@ -156,7 +156,7 @@ class Pack:
 
 
 def _join(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Sets (n_i, 3) as one array (sets, n, 3), or as (total, 3) and ptr when the n_i differ."""
+    """Join sets (n_i, 3) into one array (sets, n, 3), or into (total, 3) and ptr if the n_i differ."""
     counts = [len(values) for values in sets]
     if len(set(counts)) == 1:
         return np.stack(sets), None
@@ -166,7 +166,7 @@ def _join(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
 def _integers(values: Any, name: str) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
-        raise DataError(f"{name}: expected whole numbers, got {array.dtype}")
+        raise DataError(f"{name}: expected integers, got {array.dtype}")
     return array.astype(np.int64)
 
 
@@ -176,21 +176,21 @@ def _expect(name: str, header: Header, kinds: str, shape: tuple[int, ...], what:
 
 
 def check_headers(headers: Mapping[str, Header]) -> None:
-    """Types and shapes of a pack's arrays, which can be told before the arrays are read."""
+    """Check the types and shapes of a pack's arrays, before any array is read."""
     if "points" not in headers:
-        raise DataError(f"no array named 'points' (found: {', '.join(headers) or 'nothing'})")
+        raise DataError(f"points: expected an array of this name, got {', '.join(headers) or 'no arrays'}")
     points, ptr = headers["points"], headers.get("ptr")
-    layout = "(sets, n, 3) with n >= 1" if ptr is None else "(total, 3), as there is a ptr"
+    layout = "(sets, n, 3) with n >= 1" if ptr is None else "(total, 3), because the pack has a ptr"
     fits = len(points.shape) == (3 if ptr is None else 2) and points.shape[-1] == 3 and points.shape[1] > 0
     if points.dtype != np.int16 or not fits:
         raise DataError(f"points: expected int16 of shape {layout}, got {points.dtype} {points.shape}")
     sets = points.shape[0]
     if ptr is not None:
         sets = math.prod(ptr.shape) - 1
-        _expect("ptr", ptr, "iu", (max(sets, 0) + 1,), "whole numbers")
+        _expect("ptr", ptr, "iu", (max(sets, 0) + 1,), "integers")
     for name, header in headers.items():
         if name == "labels":
-            _expect(name, header, "iu", (sets,), "whole numbers")
+            _expect(name, header, "iu", (sets,), "integers")
         elif name == "names":
             _expect(name, header, "U", (sets,), "text")
         elif name == "classes":
@@ -202,35 +202,42 @@ def check_headers(headers: Mapping[str, Header]) -> None:
 
 
 def _check_values(pack: Pack) -> None:
-    """What only the values themselves can tell: ranges, order, finiteness."""
+    """Check what the headers do not show: ranges, order and finite values."""
     for name, values, limit in (("points", pack.points, POINT_SCALE), ("normals", pack.normals, NORMAL_SCALE)):
         if values is not None and values.size and values.min() < -limit:
-            raise DataError(f"{name}: {values.min()} is outside the range -{limit} to {limit}")
+            raise DataError(f"{name}: expected -{limit} to {limit}, got {values.min()}")
     ptr = pack.ptr
     if ptr is not None and (ptr[0] != 0 or ptr[-1] != len(pack.points) or (np.diff(ptr) <= 0).any()):
-        raise DataError(f"ptr: expected numbers that rise from 0 to the {len(pack.points)} points")
+        raise DataError(f"ptr: expected numbers that increase from 0 to {len(pack.points)}, got {_shorten(ptr)}")
     labels = pack.labels
     largest = len(pack.classes) - 1 if pack.classes else np.iinfo(np.int64).max
     if labels is not None and labels.size and (labels.min() < 0 or labels.max() > largest):
         raise DataError(f"labels: expected 0 to {largest}, got {labels.min()} to {labels.max()}")
     if len(set(pack.classes)) != len(pack.classes):
-        raise DataError("classes: two classes of one name")
+        double = next(name for name in pack.classes if pack.classes.count(name) > 1)
+        raise DataError(f"classes: expected different names, got {double!r} twice")
     for name, values in pack.extras.items():
         if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise DataError(f"{name}: not all values are finite")
+            raise DataError(f"{name}: expected finite numbers, got NaN or infinity")
+
+
+def _shorten(values: np.ndarray) -> str:
+    """The first numbers of an array, for an error message."""
+    return str(values[:6].tolist())[:-1] + (", ...]" if len(values) > 6 else "]")
 
 
 def read_pack(path: str | Path, split: str | None = None) -> Pack:
-    """Read one .npz, or the file `split`.npz of a folder."""
+    """Read one .npz file, or the file `split`.npz in a folder."""
     path = Path(path)
     if path.is_dir():
-        there = sorted(file.stem for file in path.glob("*.npz"))
-        if split is None or split not in there:
-            wanted = "the name of a split" if split is None else f"'{split}'"
-            raise DataError(f"{printable(path)}: expected {wanted} among its .npz files ({', '.join(there) or 'none'})")
+        available = sorted(file.stem for file in path.glob("*.npz"))
+        if split is None:
+            raise DataError(f"split: expected one of the splits in {printable(path)}, got none")
+        if split not in available:
+            raise DataError(f"{printable(path)}: no {split}.npz; available splits: {', '.join(available) or 'none'}")
         path = path / f"{split}.npz"
     elif split is not None and split != path.stem:
-        raise DataError(f"{printable(path)}: one file is one split; for '{split}' give a folder with {split}.npz in it")
+        raise DataError(f"{printable(path)}: a file holds one split; for '{split}', pass a folder with {split}.npz")
     arrays = read_arrays(path, check_headers)
     classes = arrays.pop("classes", None)
     known = {name: arrays.pop(name, None) for name in FIELDS if name != "classes"}
@@ -241,7 +248,7 @@ def read_pack(path: str | Path, split: str | None = None) -> Pack:
 
 
 def write_pack(pack: Pack, path: str | Path) -> None:
-    """Write a pack to one .npz, atomically: a crash leaves the old file or none."""
+    """Write a pack to one .npz file, atomically: after a crash there is the old file or none."""
     if Path(path).suffix != ".npz":
-        raise DataError(f"{printable(path)}: the name of a pack file ends with .npz")
-    write_arrays(path, pack._arrays())
+        raise DataError(f"path: expected a file name ending in .npz, got {printable(path)}")
+    write_arrays(path, pack.arrays())

@@ -1,8 +1,8 @@
-"""A folder of shapes becomes a pack: in parallel, resumable, and with a line for every file that could not be read.
+"""Turn a folder of shapes into a pack: in parallel, resumable, and with one line per file that cannot be read.
 
-Finished shapes are kept in `<target>.partial` beside the target, in small archives that name each shape by a digest of
-its path, size, time of change and the options. A run that is stopped in any way goes on from there, a file that has
-changed is read again, and the pack itself appears only when it is whole.
+Finished shapes are kept in `<target>.partial` next to the target, in small archives. Each shape has a key: a digest of
+its path, size, modification time and the options. An interrupted run continues from there and reads changed files
+again. The pack itself appears only when it is complete.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .pack import Pack, write_pack
 from .quantise import quantise_normals, quantise_points
 from .sources.folder import Listing, scan_folder
 
-FORMAT = 1  # to be raised whenever the same file and options would give other points
+FORMAT = 1  # increase it whenever the same file and options would give different points
 CHUNK_FILES = 32
-CHUNK_BYTES = 4_000_000  # of source files; bounds what a stopped run loses
+CHUNK_BYTES = 4_000_000  # of source files; limits how much work an interrupted run loses
 
 
 class Options(NamedTuple):
@@ -49,14 +49,14 @@ class Job(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a finished shape lies."""
+    """Where a finished shape is stored."""
 
     path: Path
     row: int
 
 
 class NothingPacked(DataError):
-    """Not one file could be read; `problems` says why, line by line."""
+    """No file could be read; `problems` says why, one line per file."""
 
     def __init__(self, message: str, problems: list[str]) -> None:
         super().__init__(message)
@@ -65,9 +65,9 @@ class NothingPacked(DataError):
 
 @dataclass
 class Report:
-    """What was packed. `problems` has one line for each file that is not in the pack."""
+    """What was packed. `problems` has one line per file that is not in the pack."""
 
-    counts: dict[str, int] = field(default_factory=dict)  # shapes in each split
+    counts: dict[str, int] = field(default_factory=dict)  # shapes per split
     classes: tuple[str, ...] = ()
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -84,31 +84,32 @@ def pack_folder(
     workers: int | None = None,
     progress: bool = False,
 ) -> Report:
-    """Pack a folder of shapes (see folder.py for its layout) into `target`.
+    """Pack a folder of shapes into `target`. sources/folder.py describes the layout of the folder.
 
     Args:
-        source: the folder.
-        target: a folder for train.npz and test.npz, or a file ending in .npz for all shapes without a split.
-        points: points of each shape.
-        normals: "keep" those there are (the pack has normals if every shape has), "estimate" missing ones, or "none".
-        seed: decides which points are drawn and, where the tree gives no split, which shapes are for testing.
-        test_fraction: share of each class for testing, where the tree gives no split.
-        workers: processes; all cores if not given.
-        progress: show a progress bar when there is a terminal.
+        source: The folder of shapes.
+        target: A folder for train.npz and test.npz, or a file name ending in .npz for one pack without a split.
+        points: Points per shape.
+        normals: "keep" uses existing normals (the pack has normals only if every shape does), "estimate" also
+            estimates missing ones, "none" drops them.
+        seed: Seed of the points and, if the folder has no train/test split, of the split.
+        test_fraction: Share of each class that becomes test data, if the folder has no split.
+        workers: Number of processes (default: one per core).
+        progress: Show a progress bar when running in a terminal.
     """
     target = Path(target)
     options = Options(points, normals, seed)
     workers = _cores() if workers is None else workers
     check_options(points, normals)
     if workers < 1:
-        raise ValueError(f"workers: expected 1 or more, got {workers}")
+        raise ValueError(f"workers: expected at least 1, got {workers}")
     if target.exists() and target.is_dir() == (target.suffix == ".npz"):
-        raise DataError(f"{printable(target)}: expected a folder, or a file that ends with .npz")
+        raise DataError(f"target: expected a folder or a file name ending in .npz, got {printable(target)}")
     if target.resolve().is_relative_to(Path(source).resolve()):
-        raise DataError(f"{printable(target)}: lies inside the folder that is to be packed")
+        raise DataError(f"target: expected a path outside the folder of shapes, got {printable(target)}")
     listing = scan_folder(source, test_fraction=test_fraction, seed=seed)
     if target.suffix == ".npz" and listing.split_is_given:
-        raise DataError(f"{printable(source)}: has a split of its own; give a folder as target, not one file")
+        raise DataError(f"target: expected a folder, because {printable(source)} has a split, got {printable(target)}")
     report = Report(problems=list(listing.problems))
     work = work_folder(target)
     try:
@@ -117,13 +118,13 @@ def pack_folder(
         publish(packs, target, work)
     finally:
         with suppress(OSError):
-            work.rmdir()  # fails unless it is empty: what is finished stays for the next run
+            work.rmdir()  # fails unless it is empty, so finished shapes stay for the next run
     report.counts = {split: len(pack) for split, pack in packs.items()}
     return report
 
 
 def work_folder(target: Path) -> Path:
-    """Where things are kept until the target is whole: beside it, so that they can be moved and not copied."""
+    """Where finished shapes wait until the target is complete: next to it, so that they can be moved, not copied."""
     target = target.resolve()
     return target.with_name(target.name + ".partial")
 
@@ -135,7 +136,7 @@ def _cores() -> int:
 def _read_all(
     listing: Listing, work: Path, options: Options, workers: int, report: Report, progress: bool
 ) -> dict[str, Place]:
-    """Read every file that is not there from an earlier run; where each finished entry lies, by its relative path."""
+    """Read every file that an earlier run has not finished; return the place of each shape, by relative path."""
     from tqdm import tqdm
 
     try:
@@ -143,16 +144,16 @@ def _read_all(
     except OSError as error:
         raise DataError(f"{printable(work)}: cannot write ({error.strerror})") from None
     jobs = list(_jobs(listing, options, report))
-    places = _earlier(work)
+    places = _finished_earlier(work)
     missing = [job for job in jobs if job.key not in places]
     if len(missing) < len(jobs):
-        report.notes.append(f"{len(jobs) - len(missing)} of {len(jobs)} shapes were there from an earlier run")
+        report.notes.append(f"{len(jobs) - len(missing)} of {len(jobs)} shapes were finished by an earlier run")
     reader = partial(_read_chunk, work=work, options=options)
     show = None if progress else True
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), unit=" shapes", disable=show) as bar:
         for chunk, result in run_in_processes(reader, _chunks(missing), workers):
             if isinstance(result, ProcessDied):
-                reason = f"the process that read it died ({result}): damaged, or too large for the memory?"
+                reason = f"the process that read it died ({result}); the file may be damaged or too large for memory"
                 report.problems.append(f"{printable(chunk[0].path)}: {reason}")
             else:
                 report.problems += [problem for problem in result if problem]
@@ -175,7 +176,7 @@ def _jobs(listing: Listing, options: Options, report: Report) -> Iterator[Job]:
 
 
 def _chunks(jobs: list[Job]) -> Iterator[list[Job]]:
-    """Large files first, so that no core is left waiting for one of them at the end."""
+    """Group the jobs into chunks, large files first, so that no core waits for a large file at the end."""
     chunk: list[Job] = []
     for job in sorted(jobs, key=lambda job: -job.size):
         chunk.append(job)
@@ -191,7 +192,7 @@ def _chunk_path(work: Path, keys: list[str]) -> Path:
 
 
 def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options) -> list[str | None]:
-    """In a worker: read the files, save the shapes, and tell of each file why it could not be read."""
+    """Run in a worker: read the files and save the shapes. Return, per file, None or the reason why it failed."""
     problems: list[str | None] = []
     shapes = []
     for index, job in enumerate(chunk):
@@ -216,8 +217,8 @@ def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Optio
     return problems
 
 
-def _earlier(work: Path) -> dict[str, Place]:
-    """Shapes of an earlier run. Archives that cannot be read are thrown away, and their shapes read again."""
+def _finished_earlier(work: Path) -> dict[str, Place]:
+    """The shapes that an earlier run finished. We delete unreadable archives and read their shapes again."""
     places: dict[str, Place] = {}
     for path in work.glob(".*.tmp"):
         path.unlink()
@@ -234,13 +235,13 @@ def _earlier(work: Path) -> dict[str, Place]:
 def _assemble(
     listing: Listing, finished: dict[str, Place], options: Options, report: Report, single: bool
 ) -> dict[str, Pack]:
-    """The packs of all splits, with the classes of which at least one file could be read."""
+    """Build one pack per split. A class without a readable file is dropped and reported."""
     kept = [entry for entry in listing.entries if entry.relative in finished]
     if not kept:
-        raise NothingPacked(f"{printable(listing.root)}: none of its files could be read", report.problems)
+        raise NothingPacked(f"{printable(listing.root)}: no file could be read", report.problems)
     classes = sorted({entry.category for entry in kept})
     lost = sorted({entry.category for entry in listing.entries} - set(classes))
-    report.problems += [f"{printable(listing.root)}: class '{name}' has no file that could be read" for name in lost]
+    report.problems += [f"{printable(listing.root)}: class '{name}' has no readable file" for name in lost]
     report.classes = tuple(classes)
     splits = ["all"] if single else [split for split in SPLITS if any(entry.split == split for entry in kept)]
     packs = {}
@@ -255,11 +256,11 @@ def _assemble(
             classes=tuple(classes),
             extras={"from_mesh": arrays["from_mesh"], "has_normals": arrays["has_normals"]},
         )
-    return _settle_normals(packs, report)
+    return _drop_partial_normals(packs, report)
 
 
 def _gather(places: list[Place], points: int) -> dict[str, np.ndarray]:
-    """Rows out of the archives of finished shapes, each opened once."""
+    """Collect rows from the archives of finished shapes, opening each archive once."""
     arrays: dict[str, np.ndarray] = {
         "points": np.empty((len(places), points, 3), np.int16),
         "normals": np.empty((len(places), points, 3), np.int8),
@@ -276,12 +277,13 @@ def _gather(places: list[Place], points: int) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _settle_normals(packs: dict[str, Pack], report: Report) -> dict[str, Pack]:
-    """Normals are for all shapes or for none: a network cannot be fed some."""
+def _drop_partial_normals(packs: dict[str, Pack], report: Report) -> dict[str, Pack]:
+    """Drop the normals unless every shape has them: a network needs them for all shapes or for none."""
     missing = sum(int((~pack.extras["has_normals"]).sum()) for pack in packs.values())
     total = sum(len(pack) for pack in packs.values())
     if 0 < missing < total:
-        report.notes.append(f"{missing} of {total} shapes have no normals, so the pack has none (--normals estimate)")
+        advice = "use --normals estimate to fill them in"
+        report.notes.append(f"{missing} of {total} shapes have no normals, so the pack has none; {advice}")
     return {
         split: replace(
             pack,
@@ -293,7 +295,7 @@ def _settle_normals(packs: dict[str, Pack], report: Report) -> dict[str, Pack]:
 
 
 def publish(packs: dict[str, Pack], target: Path, work: Path) -> None:
-    """Put finished files in the place of the target, and only then remove what they were made from."""
+    """Move the finished packs to the target, and only then delete the work folder."""
     if target.suffix == ".npz":
         write_pack(packs["all"], target)
     else:
@@ -303,7 +305,7 @@ def publish(packs: dict[str, Pack], target: Path, work: Path) -> None:
         if target.exists():
             for file in fresh.iterdir():
                 os.replace(file, target / file.name)
-            for split in set(SPLITS) - packs.keys():  # of an older pack, whose classes may be others
+            for split in set(SPLITS) - packs.keys():  # left over from an older pack, perhaps with other classes
                 (target / f"{split}.npz").unlink(missing_ok=True)
         else:
             os.rename(fresh, target)

@@ -1,4 +1,4 @@
-"""A pack as text: counts, classes, extents, and one shape drawn from three sides."""
+"""Describe a pack as text: counts, classes, extents, and one shape drawn from three sides."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .errors import DataError
 from .pack import Pack
 from .quantise import POINT_SCALE
 
-# Braille characters are 2 x 4 dots; this is the bit of each dot, row by row.
+# A Braille character has 2 x 4 dots; these are the bits of the dots, row by row.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 SHADES = " .:*#"
 VIEWS = (("x right, y up", 0, 1), ("x right, z up", 0, 2), ("y right, z up", 1, 2))
 
 
 def draw(across: np.ndarray, up: np.ndarray, columns: int, braille: bool) -> list[str]:
-    """Points of [-1, 1] x [-1, 1] as lines of text, twice as wide as high in characters, hence square."""
+    """Draw points of [-1, 1] x [-1, 1] as text: `columns` wide and half as many lines high, which looks square."""
     rows = columns // 2
     x = ((across + 1) / 2 * (2 * columns - 1)).round().astype(int).clip(0, 2 * columns - 1)
     y = ((1 - up) / 2 * (4 * rows - 1)).round().astype(int).clip(0, 4 * rows - 1)
@@ -30,14 +30,14 @@ def draw(across: np.ndarray, up: np.ndarray, columns: int, braille: bool) -> lis
 
 
 def three_views(points: np.ndarray, columns: int = 24, braille: bool = True) -> str:
-    """Points (n, 3) from three sides, next to each other under their names."""
+    """Draw points (n, 3) from three sides, side by side, each under its title."""
     pictures = [draw(points[:, across], points[:, up], columns, braille) for _, across, up in VIEWS]
     title = "  ".join(name.ljust(columns) for name, _, _ in VIEWS)
     return "\n".join([title.rstrip(), *("  ".join(line) for line in zip(*pictures, strict=True))])
 
 
 def describe(packs: Mapping[str, Pack], shape: int = 0, braille: bool = True) -> str:
-    """What `data info` prints of the splits of a data set."""
+    """The text that `data info` prints for the splits of a data set."""
     first_split, first = next(iter(packs.items()))
     if not 0 <= shape < len(first):
         raise DataError(f"shape: expected 0 to {len(first) - 1}, got {shape}")
@@ -72,18 +72,18 @@ def _class_table(packs: Mapping[str, Pack]) -> str:
 
 
 def _figures(packs: Mapping[str, Pack]) -> str:
-    """Extents of the shapes along the axes, their radius, and how far their centroids lie from the origin."""
+    """Table of the shapes' extents along the axes, their radii and the distance of their centroids from the origin."""
     rows = [f"{'':8}{'x':>18}{'y':>18}{'z':>18}{'radius':>18}{'off centre':>12}"]
     for split, pack in packs.items():
         extent, radius, offset = (np.concatenate(values) for values in zip(*_measure(pack), strict=True))
         columns = [*extent.T, radius]
         spread = "".join(f"{f'{c.mean():.2f} ({c.min():.2f}-{c.max():.2f})':>18}" for c in columns)
         rows.append(f"{split:8}{spread}{offset.max():12.4f}")
-    return "extents, mean (least-most)\n" + "\n".join(rows)
+    return "extents: mean (min-max)\n" + "\n".join(rows)
 
 
 def _measure(pack: Pack, step: int = 1024) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Extent (sets, 3), largest norm and norm of the mean, `step` sets at a time to save memory."""
+    """Yield extent (sets, 3), largest norm and norm of the mean, for `step` sets at a time to save memory."""
     counts = pack.counts()
     ends = np.cumsum(counts)
     for first in range(0, len(pack), step):

@@ -1,4 +1,4 @@
-"""Packs out of what is a data set already: a source by name, or another pack."""
+"""Write a named data set, or another pack, as a pack."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .quantise import POINT_SCALE, quantise_normals
 
 
 def shapes_below(source: str, root: str | None = None) -> Path | None:
-    """The folder of shapes that `source` means, or None when it means a pack or another form of data."""
+    """The folder of shapes that `source` names, or None if `source` names a pack or another kind of data."""
     if source == "folder":
         if root is None:
-            raise DataError("folder: expected --root, the folder of shapes")
+            raise DataError("root: expected the folder of shapes, got none")
         return Path(root)
     if source in ("modelnet40", "modelnet10") and root is not None:
-        from .sources.modelnet import CLASSES
+        from .sources.modelnet_layouts import CLASSES
 
         for folder in (Path(root), Path(root, source.replace("modelnet", "ModelNet"))):
             if {path.parent.parent.name for path in folder.glob("*/train/*.off")} == set(CLASSES[source]):
@@ -39,14 +39,14 @@ def _splits(folder: Path) -> list[str]:
 
 
 def load_splits(source: str, root: str | None = None, **options: Any) -> dict[str, Pack]:
-    """Every split of a source by name or of a pack; a pack in one file is the split "all"."""
+    """Load every split of a named data set or a pack. A pack in a single file is the split "all"."""
     path = Path(source)
     if source in SOURCES:
         return {split: load_data(source, split, root, **options) for split in ("train", "test")}
     if not path.is_dir():
         return {"all": load_data(path, path.stem if path.stem in SPLITS else "train", **options)}
     if not _splits(path):
-        raise DataError(f"{printable(path)}: no pack (train.npz, test.npz); `data pack` makes one of a folder")
+        raise DataError(f"{printable(path)}: no train.npz or test.npz; run `data pack` to make a pack")
     return {split: load_data(path, split, **options) for split in _splits(path)}
 
 
@@ -60,14 +60,15 @@ def repack(
     seed: int = 0,
     **options: Any,
 ) -> Report:
-    """Write a source by name, or another pack, to the pack `target`; `points` takes so many of each shape."""
-    if points is not None:  # without it there is nothing to draw, and each source has a default of its own
+    """Write a named data set, or another pack, to the pack `target`. `points` keeps that many points per shape."""
+    if points is not None:  # otherwise there is nothing to draw, and every data set has its own default
         options |= {"points": points, "seed": seed}
     check_options(1 if points is None else points, normals)
     target = Path(target)
     packs = {split: _with_normals(pack, normals) for split, pack in load_splits(source, root, **options).items()}
     if (target.suffix == ".npz") != ("all" in packs):
-        raise DataError(f"{printable(target)}: expected {'one file, .npz' if 'all' in packs else 'a folder'} as target")
+        expected = "a file name ending in .npz" if "all" in packs else "a folder"
+        raise DataError(f"target: expected {expected}, got {printable(target)}")
     publish(packs, target, work_folder(target))
     first = next(iter(packs.values()))
     return Report({split: len(pack) for split, pack in packs.items()}, first.classes)

@@ -1,8 +1,8 @@
-"""Transforms of whole batches of clouds: resampling, normalisation and augmentation, and the recipes made of them.
+"""Transforms of whole batches of clouds: normalisation, resampling, augmentation, and presets that combine them.
 
-Every transform is called as `transform(points, normals, generator)` with points (batch, n, 3), normals of the same
-shape or None, and a torch.Generator or None for torch's own; it returns new points and normals. Each cloud of a
-batch draws its own numbers, without a loop over clouds. Normals turn with the points and stay normal to the surface.
+Call a transform as `transform(points, normals, generator)` with points (batch, n, 3), normals of the same shape or
+None, and a torch.Generator (None: torch's global one). It returns new points and normals. Each cloud in a batch gets
+its own random numbers, without a loop over clouds. Normals turn with the points and stay normal to the surface.
 """
 
 import math
@@ -15,21 +15,21 @@ from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
 from ..geometry import farthest_points
+from ..support.registry import look_up
 
 Cloud = tuple[Tensor, Tensor | None]
 
 
 class Transform(ABC):
-    """Checks the shapes; what happens to them is in `apply`."""
+    """Base class: `__call__` checks the arguments, `apply` does the work."""
 
     def __call__(self, points: Tensor, normals: Tensor | None = None, generator: Generator | None = None) -> Cloud:
         if points.ndim != 3 or points.shape[2] != 3 or not points.is_floating_point():
             got = f"{points.dtype} {tuple(points.shape)}"
-            raise ValueError(f"points must be a floating-point tensor of shape (batch, n, 3), got {got}")
+            raise ValueError(f"points: expected a floating-point tensor of shape (batch, n, 3), got {got}")
         if normals is not None and normals.shape != points.shape:
-            raise ValueError(
-                f"normals must have the shape of points, {tuple(points.shape)}, got {tuple(normals.shape)}"
-            )
+            shapes = f"{tuple(points.shape)}, the shape of points, got {tuple(normals.shape)}"
+            raise ValueError(f"normals: expected {shapes}")
         return self.apply(points, normals, generator)
 
     @abstractmethod
@@ -37,7 +37,7 @@ class Transform(ABC):
 
 
 class Compose(Transform):
-    """One transform after the other; without any, nothing changes."""
+    """Apply several transforms in order. `Compose()` changes nothing."""
 
     def __init__(self, *transforms: Transform) -> None:
         self.transforms = transforms
@@ -56,7 +56,7 @@ class Compose(Transform):
 
 @dataclass(frozen=True)
 class UnitSphere(Transform):
-    """Move the mean to the origin and divide by the largest norm; a cloud of coinciding points is only moved."""
+    """Centre each cloud on its mean and divide by its largest norm. A cloud of equal points is only centred."""
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         if points.shape[1] == 0:
@@ -68,9 +68,9 @@ class UnitSphere(Transform):
 
 @dataclass(frozen=True)
 class Standardise(Transform):
-    """Subtract one mean over all points and axes and divide by the standard deviation of the same numbers.
+    """Standardise as Lee et al. do: (x - mean) / deviation, with one mean and one deviation over all points and axes.
 
-    As Lee et al. do: proportions are kept, and so is the direction in which a shape lies off the diagonal.
+    This keeps the proportions of a shape. It centres the shape only along the diagonal (1, 1, 1).
     """
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
@@ -84,7 +84,7 @@ class Standardise(Transform):
 
 @dataclass(frozen=True)
 class FirstSubset(Transform):
-    """The first `count` points: a repeatable random subset if the points lie in random order, as sampled meshes do."""
+    """The first `count` points. For points in random order, e.g. from a mesh, this is a repeatable random subset."""
 
     count: int
 
@@ -98,7 +98,7 @@ class FirstSubset(Transform):
 
 @dataclass(frozen=True)
 class RandomSubset(Transform):
-    """`count` points of each cloud drawn at random, in random order; only with `replace` more than once each."""
+    """`count` random points per cloud, in random order, with or without replacement."""
 
     count: int
     replace: bool = False
@@ -118,7 +118,7 @@ class RandomSubset(Transform):
 
 @dataclass(frozen=True)
 class FarthestSubset(Transform):
-    """`count` points of each cloud by farthest point sampling from the first point on."""
+    """`count` points per cloud by farthest point sampling, starting with the first point."""
 
     count: int
 
@@ -132,7 +132,7 @@ class FarthestSubset(Transform):
 
 @dataclass(frozen=True)
 class FarthestThenRandom(Transform):
-    """The fine-tuning of Point-BERT and Point-MAE: `farthest` points, or all if there are fewer, `count` at random."""
+    """Point-BERT and Point-MAE, fine-tuning: `farthest` points (or all, if fewer), then `count` of them at random."""
 
     farthest: int
     count: int
@@ -140,7 +140,7 @@ class FarthestThenRandom(Transform):
     def __post_init__(self) -> None:
         _check_count(self.count)
         if self.farthest < self.count:
-            raise ValueError(f"farthest must be at least count, {self.count}, got {self.farthest}")
+            raise ValueError(f"farthest: expected at least count, {self.count}, got {self.farthest}")
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         _check_enough(points, self.count)
@@ -151,13 +151,13 @@ class FarthestThenRandom(Transform):
 
 @dataclass(frozen=True)
 class PointDropout(Transform):
-    """PointNet++: drop a share U(0, max_ratio) of each cloud; dropped points take the place of the first one."""
+    """PointNet++: drop a share U(0, max_ratio) of each cloud. Dropped points become copies of the first point."""
 
     max_ratio: float = 0.875
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_ratio <= 1:
-            raise ValueError(f"max_ratio must lie between 0 and 1, got {self.max_ratio}")
+            raise ValueError(f"max_ratio: expected 0 to 1, got {self.max_ratio}")
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         batch, n, _ = points.shape
@@ -172,7 +172,7 @@ class PointDropout(Transform):
 
 @dataclass(frozen=True)
 class RandomScale(Transform):
-    """Multiply by U(low, high), drawn for each axis or once a cloud; normals take the inverse, and unit length."""
+    """Multiply by U(low, high), drawn per axis or per cloud. Normals are divided by it and scaled to unit length."""
 
     low: float
     high: float
@@ -180,7 +180,7 @@ class RandomScale(Transform):
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.high < math.inf:
-            raise ValueError(f"low and high must be positive and in order, got {self.low} and {self.high}")
+            raise ValueError(f"low, high: expected 0 < low <= high, got {self.low} and {self.high}")
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         drawn = _uniform((len(points), 1, 3 if self.per_axis else 1), points, generator)
@@ -205,7 +205,7 @@ class RandomShift(Transform):
 
 @dataclass(frozen=True)
 class Jitter(Transform):
-    """Move each point by normal noise of deviation `sigma`, cut off at `clip`; normals keep their direction."""
+    """Add Gaussian noise of deviation `sigma`, clipped to [-clip, clip], to each coordinate. Normals do not change."""
 
     sigma: float = 0.01
     clip: float = 0.05
@@ -217,14 +217,14 @@ class Jitter(Transform):
 
 @dataclass(frozen=True)
 class RotateUp(Transform):
-    """Turn each cloud about one axis by U(-max_angle, max_angle), in radians."""
+    """Rotate each cloud about one axis by an angle U(-max_angle, max_angle), in radians."""
 
     axis: str = "z"
     max_angle: float = math.pi
 
     def __post_init__(self) -> None:
         if self.axis not in ("x", "y", "z"):
-            raise ValueError(f'axis must be "x", "y" or "z", got {self.axis!r}')
+            raise ValueError(f'axis: expected "x", "y" or "z", got {self.axis!r}')
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         angle = self.max_angle * (2 * _uniform((len(points),), points, generator) - 1)
@@ -240,7 +240,7 @@ class RotateUp(Transform):
 
 @dataclass(frozen=True)
 class RotateAny(Transform):
-    """Turn each cloud by a rotation drawn uniformly from all, as a random unit quaternion."""
+    """Rotate each cloud by a uniformly random rotation, drawn as a random unit quaternion."""
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         w, *axis = normalize(_normal((len(points), 4), points, generator), dim=1).unbind(1)
@@ -254,7 +254,7 @@ class RotateAny(Transform):
         return _turn(points, normals, rotation)
 
 
-# Recipes
+# Presets
 
 
 def _pretrain(points: int) -> tuple[Compose, Compose]:
@@ -291,7 +291,7 @@ def _none(points: int) -> tuple[Compose, Compose]:
     return Compose(FirstSubset(points)), Compose(FirstSubset(points))
 
 
-PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # name: recipe, points unless told
+PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # name: builder, default points
     "pretrain": (_pretrain, 1024),
     "finetune-modelnet40": (_finetune, 1024),
     "finetune-scanobjectnn": (_finetune, 1024),
@@ -304,32 +304,32 @@ PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # 
 
 
 def list_presets() -> list[str]:
+    """The names that `preset` knows."""
     return list(PRESETS)
 
 
 def preset(name: str, points: int | None = None, *, rotate: str | None = None) -> tuple[Compose, Compose]:
-    """The transforms of a recipe for training and for testing; those for testing draw nothing at random.
+    """The transforms for training and for testing. The ones for testing are not random.
 
-    - "pretrain": Point-MAE on ShapeNet. Random subset, unit sphere, scale of each axis U(2/3, 3/2), shift 0.2.
-    - "finetune-modelnet40", "finetune-scanobjectnn": Point-BERT and Point-MAE. Farthest points to 1200 for every 1024
-      asked for and a random subset of them, scale and shift as above; farthest points for testing.
-      ScanObjectNN gains 3 to 4 points of accuracy from rotate="y".
-    - "set-transformer": Lee et al. Random subset and standardisation; from 5000 points on also a turn of 0.1 pi about z
-      and scale of each axis U(0.8, 1.25).
-    - "basic": the public PointNet++ recipe with normals. First points, dropout to 0.875, scale U(0.8, 1.25), shift 0.1.
-    - "basic-strong": random subset, scale of each axis U(2/3, 3/2), shift 0.2.
-    - "bricks": the same with one scale for all axes, because there proportions tell the classes apart.
-    - "none": the first points.
+    - "pretrain": Point-MAE on ShapeNet. Random subset, unit sphere, scale U(2/3, 3/2) per axis, shift 0.2.
+    - "finetune-modelnet40", "finetune-scanobjectnn": Point-BERT and Point-MAE. Farthest points (1200 for 1024 points),
+      a random subset of them, scale and shift as above; testing uses farthest points. On ScanObjectNN, rotate="y"
+      adds 3 to 4 points of accuracy.
+    - "set-transformer": Lee et al. Random subset, standardise; from 5000 points on, also rotate by up to 0.1 pi about
+      z and scale by U(0.8, 1.25) per axis.
+    - "basic": the public PointNet++ recipe with normals. First points, dropout up to 0.875, scale U(0.8, 1.25),
+      shift 0.1.
+    - "basic-strong": random subset, scale U(2/3, 3/2) per axis, shift 0.2.
+    - "bricks": as "basic-strong", but with one scale for all axes, because proportions tell the bricks apart.
+    - "none": the first points, unchanged.
 
     Args:
-        name: one of `list_presets()`.
-        points: points of each cloud; by default 1000 for "set-transformer", 512 for "bricks" and 1024 for the others.
-        rotate: "x", "y" or "z" also turns the clouds in training by any angle about this axis.
+        name: One of `list_presets()`.
+        points: Points per cloud (default: 1000 for "set-transformer", 512 for "bricks", 1024 otherwise).
+        rotate: "x", "y" or "z": in training, also rotate by a random angle about this axis.
     """
-    if name not in PRESETS:
-        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
-    recipe, default = PRESETS[name]
-    train, test = recipe(default if points is None else points)
+    build, default = look_up("preset", name, PRESETS)
+    train, test = build(default if points is None else points)
     return train if rotate is None else Compose(*train.transforms, RotateUp(rotate)), test
 
 
@@ -338,21 +338,22 @@ def preset(name: str, points: int | None = None, *, rotate: str | None = None) -
 
 def _check_count(count: int) -> None:
     if count < 1:
-        raise ValueError(f"count must be at least 1, got {count}")
+        raise ValueError(f"count: expected at least 1, got {count}")
 
 
 def _check_enough(points: Tensor, count: int) -> None:
     if points.shape[1] < count:
-        raise ValueError(f"points must hold at least {count} points a cloud, got {points.shape[1]}")
+        raise ValueError(f"points: expected at least {count} per cloud, got {points.shape[1]}")
 
 
 def _uniform(shape: tuple[int, ...], points: Tensor, generator: Generator | None) -> Tensor:
-    """U(0, 1), at least in float32, drawn where the generator lives and used where the points are."""
+    """U(0, 1) in at least float32, drawn on the generator's device and moved to the device of the points."""
     device = points.device if generator is None else generator.device
     return torch.rand(shape, generator=generator, device=device).to(points.device, _wide(points))
 
 
 def _normal(shape: tuple[int, ...], points: Tensor, generator: Generator | None) -> Tensor:
+    """N(0, 1), drawn as in `_uniform`."""
     device = points.device if generator is None else generator.device
     return torch.randn(shape, generator=generator, device=device).to(points.device, _wide(points))
 

@@ -1,9 +1,9 @@
-"""Geometry of point sets: farthest points, nearest neighbours, Chamfer distance and space-filling order.
+"""Geometry of point sets: farthest points, nearest neighbours, Chamfer distance and space-filling curves.
 
-Every function takes sets in one of two forms, and gives the same answer for both:
+Every function accepts sets in two forms and gives the same answer for both:
 
 - padded: points (batch, n, dimension), with an optional mask (batch, n) that is True where a point is real;
-- packed: points (total, dimension) with ptr (sets + 1,), where set i is the rows ptr[i] to ptr[i + 1].
+- packed: points (total, dimension) with ptr (sets + 1,); set i has the rows ptr[i] to ptr[i + 1].
 """
 
 from .chamfer import chamfer_distance

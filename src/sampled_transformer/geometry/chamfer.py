@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ..sets import check_pair, check_points, segments
-from .neighbours import find
+from .neighbours import find_neighbours
 from .precision import result_dtype
 
 
@@ -21,21 +21,21 @@ def chamfer_distance(
     first_ptr: Tensor | None = None,
     second_ptr: Tensor | None = None,
 ) -> Tensor:
-    """Mean distance from each set to the nearest points of the other, both ways: one number a set, (sets,).
+    """The Chamfer distance of each pair of sets, (sets,), as defined by Point-MAE.
 
-    With A(x, y) the mean over the points of x of the distance to the nearest point of y, after Point-MAE:
+    Let A(X, Y) = 1/|X| sum_{x in X} min_{y in Y} dist(x, y), the mean distance from X to Y. Then
 
-    - "l2": A(first, second) + A(second, first), of squared Euclidean distances;
-    - "l1": (A(first, second) + A(second, first)) / 2, of Euclidean distances.
+    - "l2": A(first, second) + A(second, first), with dist the squared Euclidean distance;
+    - "l1": (A(first, second) + A(second, first)) / 2, with dist the Euclidean distance.
 
-    Two empty sets are at distance 0; one empty set is infinitely far from a set with points, without gradient.
-    Points that coincide have gradient zero, in "l1" too. Half precision is computed and returned in float32.
+    Two empty sets have distance 0. The distance between an empty and a non-empty set is infinite and has no gradient.
+    Where points coincide the gradient is zero, also for "l1". Half-precision inputs give a float32 result.
 
     Args:
         first, second: (batch, n, dimension) and (batch, m, dimension), or packed (total, dimension) with both ptr.
         norm: "l2" or "l1".
         first_mask, second_mask: (batch, n) and (batch, m), True where a point is real.
-        first_ptr, second_ptr: (sets + 1,), where each packed set begins and ends.
+        first_ptr, second_ptr: (sets + 1,), the start and end of each packed set.
     """
     if norm not in ("l2", "l1"):
         raise ValueError(f'norm: expected "l2" or "l1", got {norm!r}')
@@ -43,8 +43,8 @@ def chamfer_distance(
     second, second_ptr = check_points(second, "second", second_mask, second_ptr, "second_")
     check_pair(first, second, first_ptr, second_ptr, ("first", "second", "first_", "second_"))
     with torch.no_grad():
-        forward, _ = find(second, first, 1, second_mask, first_mask, second_ptr, first_ptr, own=False)
-        backward, _ = find(first, second, 1, first_mask, second_mask, first_ptr, second_ptr, own=False)
+        forward, _ = find_neighbours(second, first, 1, second_mask, first_mask, second_ptr, first_ptr, own=False)
+        backward, _ = find_neighbours(first, second, 1, first_mask, second_mask, first_ptr, second_ptr, own=False)
     dtype = result_dtype(first, second)
     first, second = first.to(dtype), second.to(dtype)
     first_count, second_count = _count(first, first_mask, first_ptr), _count(second, second_mask, second_ptr)
@@ -55,13 +55,14 @@ def chamfer_distance(
 
 
 def _count(points: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Tensor:
+    """The number of real points in each set, (sets,)."""
     if ptr is not None:
         return ptr.diff()
     return points.new_full((points.shape[0],), points.shape[1]) if mask is None else mask.sum(1)
 
 
 def _distances(points: Tensor, others: Tensor, nearest: Tensor, norm: str) -> Tensor:
-    """Distance of each point to its nearest other, with gradients; zero where it has none."""
+    """Distance from each point to its nearest other point, with gradients; zero if there is no other point."""
     indices = nearest.squeeze(-1)
     if others.shape[-2] == 0:
         others = pad(others, (0, 0, 0, 1))
@@ -74,11 +75,12 @@ def _distances(points: Tensor, others: Tensor, nearest: Tensor, norm: str) -> Te
     squared = offset.square().sum(-1).masked_fill(indices < 0, 0.0)
     if norm == "l2":
         return squared
-    apart = squared > 0  # the root has no derivative at zero
+    apart = squared > 0  # the square root has no derivative at zero
     return torch.where(apart, squared, 1.0).sqrt() * apart
 
 
 def _mean(distances: Tensor, count: Tensor, ptr: Tensor | None) -> Tensor:
+    """The mean over the points of each set, (sets,)."""
     if ptr is None:
         total = distances.sum(1)
     else:

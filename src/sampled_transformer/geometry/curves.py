@@ -1,4 +1,4 @@
-"""The order of points along a space-filling curve: neighbours in the order are near each other in space."""
+"""Sort points along a space-filling curve, so that neighbours in the order are close in space."""
 
 from typing import Literal
 
@@ -20,19 +20,20 @@ def space_filling_order(
     mask: Tensor | None = None,
     ptr: Tensor | None = None,
 ) -> Tensor:
-    """Indices of the points of each set in their order along a Morton or Hilbert curve.
+    """The indices that sort the points of each set along a Morton or Hilbert curve.
 
-    Each set's bounding cube is cut into 2**bits cells along every axis; points in one cell keep their order.
+    We divide the bounding cube of each set into 2**bits cells along every axis. Points in the same cell keep their
+    order.
 
     Args:
         points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
-        curve: "morton" is the cheaper one; "hilbert" never jumps: cells that follow each other share a face.
-        bits: dimension * bits may be at most 62.
+        curve: "morton" is cheaper; "hilbert" has no jumps, because consecutive cells share a face.
+        bits: Resolution; dimension * bits may be at most 62.
         mask: (batch, n), True where a point is real.
-        ptr: (sets + 1,), where each packed set begins and ends.
+        ptr: (sets + 1,), the start and end of each packed set.
 
     Returns:
-        Padded: (batch, n), real points first, then -1. Packed: (total,), indices into all rows, set after set.
+        Padded: (batch, n), real points first, then -1. Packed: (total,), row indices, one set after the other.
     """
     if curve not in ("morton", "hilbert"):
         raise ValueError(f'curve: expected "morton" or "hilbert", got {curve!r}')
@@ -54,7 +55,7 @@ def space_filling_order(
 
 
 def _cells(points: Tensor, bits: int, mask: Tensor | None, ptr: Tensor | None) -> list[Tensor]:
-    """The cell of each point in its set's bounding cube: one integer tensor an axis."""
+    """The cell of each point in the bounding cube of its set: one integer tensor per axis."""
     if ptr is not None:
         number = segments(ptr, points.shape[0]).unsqueeze(1).expand_as(points)
         none = points.new_zeros(len(ptr) - 1, points.shape[-1])
@@ -72,7 +73,7 @@ def _cells(points: Tensor, bits: int, mask: Tensor | None, ptr: Tensor | None) -
 
 
 def _hilbert(axes: list[Tensor], bits: int) -> list[Tensor]:
-    """Turn cells into the transposed Hilbert index (Skilling, Programming the Hilbert curve, 2004)."""
+    """Turn cells into the transposed Hilbert index (Skilling, "Programming the Hilbert curve", 2004)."""
     axes = list(axes)
     for bit in range(bits - 1, 0, -1):
         low_bits = (1 << bit) - 1
@@ -90,7 +91,7 @@ def _hilbert(axes: list[Tensor], bits: int) -> list[Tensor]:
 
 
 def _interleave(axes: list[Tensor], bits: int) -> Tensor:
-    """One integer from all axes: bit by bit from the highest, the first axis before the others."""
+    """Interleave the bits of all axes into one integer, from the highest bit down, beginning with the first axis."""
     code = torch.zeros_like(axes[0])
     for bit in range(bits - 1, -1, -1):
         for value in axes:

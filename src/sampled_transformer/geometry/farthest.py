@@ -1,4 +1,4 @@
-"""Farthest point sampling (Eldar et al., 1997), the sampling of PointNet++, Point-BERT and Point-MAE."""
+"""Farthest point sampling (Eldar et al., 1997), as used by PointNet++, Point-BERT and Point-MAE."""
 
 from typing import overload
 
@@ -11,8 +11,8 @@ from .farthest_blocks import choose_in_blocks
 from .precision import result_dtype
 from .tracing import exporting, uncompiled
 
-LARGE, LARGE_COUNT, LARGE_DIMENSION = 16384, 256, 6  # where it pays to touch but a few points at each step
-BLOCK = 128  # torch finds a maximum by vector instructions but its index one by one: only in the block that holds it
+LARGE, LARGE_COUNT, LARGE_DIMENSION = 16384, 256, 6  # from here on farthest_blocks.py is faster
+BLOCK = 128  # torch vectorises max but not argmax, so we search for the index only in the block with the maximum
 
 
 @overload
@@ -33,36 +33,38 @@ def farthest_points(
     mask: Tensor | None = None,
     ptr: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Choose `count` points of each set: first `start`, then always the point farthest from those already chosen.
+    """Choose `count` points per set: first `start`, then repeatedly the point farthest from all points chosen so far.
 
-    Ties go to the lowest index, and no point is chosen twice, not even among coinciding points. From 16,384 points and
-    a count of 256 on, the CPU looks only at those blocks of points that a choice can change.
+        next = argmax_i min_{j chosen} |x_i - x_j|
+
+    Ties go to the lowest index. No point is chosen twice, even if points coincide. For 16,384 or more points and a
+    count of at least 256, the CPU version updates only those blocks of points that a new choice can change.
 
     Args:
         points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
-        count: how many points to choose; for packed sets also one number a set, (sets,).
-        start: the first point, as an index among the real points of its set; one number, or one a set.
+        count: Number of points to choose; for packed sets also one number per set, (sets,).
+        start: First point, as an index among the real points of its set: one number, or one per set.
         mask: (batch, n), True where a point is real.
-        ptr: (sets + 1,), where each packed set begins and ends.
+        ptr: (sets + 1,), the start and end of each packed set.
 
     Returns:
-        Padded: indices (batch, min(count, n)), -1 after a set has run out of points.
-        Packed: indices into all rows (sum of min(count_i, n_i),), set after set, and their own ptr (sets + 1,).
+        Padded: indices (batch, min(count, n)), with -1 once a set has no points left.
+        Packed: row indices (sum of min(count_i, n_i),), one set after the other, and their ptr (sets + 1,).
     """
     points, ptr = check_points(points, "points", mask, ptr)
     sets = points.shape[0] if ptr is None else len(ptr) - 1
-    first = _one_a_set(start, "start", sets, points.device)
+    first = _one_per_set(start, "start", sets, points.device)
     if ptr is None and isinstance(count, Tensor):
         raise ValueError("count: expected one integer for padded sets, got a tensor")
     smallest = min(count.flatten().tolist(), default=1) if isinstance(count, Tensor) else count
     if smallest < 1:
         raise ValueError(f"count: expected at least 1, got {smallest}")
     if ptr is not None:
-        return _packed(points, _one_a_set(count, "count", sets, points.device), first, ptr)
+        return _packed(points, _one_per_set(count, "count", sets, points.device), first, ptr)
     return _padded(points, int(count), first, mask)
 
 
-def _one_a_set(value: int | Tensor, name: str, sets: int, device: torch.device) -> Tensor:
+def _one_per_set(value: int | Tensor, name: str, sets: int, device: torch.device) -> Tensor:
     values = value if isinstance(value, Tensor) else torch.full((sets,), value, device=device)
     if values.dtype != torch.int64 or values.shape != (sets,):
         expected = f"an integer or an int64 tensor of shape ({sets},)"
@@ -82,7 +84,7 @@ def _padded(points: Tensor, count: int, start: Tensor, mask: Tensor | None) -> T
         sizes = mask.sum(1)
         first = ((mask.cumsum(1) == start.unsqueeze(1) + 1) & mask).int().argmax(1)
     if not exporting() and ((start < 0) | ((start >= sizes) & (sizes > 0))).any():
-        raise ValueError("start: expected the index of a real point in each set, got one outside")
+        raise ValueError("start: expected the index of a real point in each set, got an index out of range")
     if exporting():
         chosen = _choose_traced(points, count, first, mask)
     elif points.device.type == "cpu" and n >= LARGE and count >= LARGE_COUNT and points.shape[2] <= LARGE_DIMENSION:
@@ -95,21 +97,21 @@ def _padded(points: Tensor, count: int, start: Tensor, mask: Tensor | None) -> T
 
 
 def _choose(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> Tensor:
-    """The loop itself: coordinates in planes of their own and all work in place, so that memory is read in order."""
+    """The main loop. One plane per coordinate and in-place operations let it read memory in order."""
     batch, n, dimension = points.shape
     blocks = -(-n // BLOCK)
     width = blocks * BLOCK
     planes = pad(points.permute(2, 0, 1).to(result_dtype(points)), (0, width - n)).contiguous()
-    nearest = torch.full_like(planes[0], -1.0)  # squared distance to the chosen points; -1: not to be chosen
+    nearest = torch.full_like(planes[0], -1.0)  # squared distance to the chosen points; -1 excludes a point
     nearest[:, :n] = torch.inf if mask is None else torch.where(mask, torch.inf, -1.0)
-    # views are made once: with small sets they would take as long as the arithmetic
+    # We create the views once: for small sets they would take as long as the arithmetic.
     flat_planes, flat_nearest = planes.view(dimension, -1), nearest.view(-1)
     in_blocks, block_rows = nearest.view(batch, blocks, BLOCK), nearest.view(-1, BLOCK)
     offset, squared = torch.empty_like(planes), torch.empty_like(nearest)
     (first_offset, *other_offsets), centre = offset.unbind(), planes.new_empty((dimension, batch))
     sets = torch.arange(batch, device=points.device)
     set_begin, block_begin, centre_column = sets * width, sets * blocks, centre.unsqueeze(2)
-    latest = first + set_begin  # counts through the whole batch, so that one index serves all planes
+    latest = first + set_begin  # an index into the flattened batch, valid for all planes
     chosen = [latest]
     while len(chosen) < count:
         torch.index_select(flat_planes, 1, latest, out=centre)
@@ -126,6 +128,7 @@ def _choose(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> T
 
 
 def _choose_large(points: Tensor, count: int, start: Tensor, mask: Tensor | None) -> Tensor:
+    """One set after the other with `choose_in_blocks`."""
     chosen = start.new_full((len(points), count), -1)
     everything = torch.arange(points.shape[1])
     for number, cloud in enumerate(points):
@@ -137,7 +140,7 @@ def _choose_large(points: Tensor, count: int, start: Tensor, mask: Tensor | None
 
 
 def _choose_traced(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> Tensor:
-    """The same loop in fewer and larger steps, so that an exported graph is small and serves sets of any size."""
+    """The same loop in fewer, larger operations, so that the exported graph is small and works for sets of any size."""
     points = points.to(result_dtype(points))
     real = torch.ones_like(points[..., 0], dtype=torch.bool) if mask is None else mask
     nearest = torch.where(real, torch.inf, -1.0).to(points.dtype)

@@ -1,4 +1,4 @@
-"""Farthest points of one large set on the CPU, in less than quadratic time."""
+"""Farthest point sampling for one large set on the CPU, in less than quadratic time."""
 
 import numpy as np
 import torch
@@ -11,11 +11,11 @@ BLOCK = 128
 
 
 def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
-    """`count` indices into points (n, dimension), as `farthest_points` defines them.
+    """Choose `count` of the points (n, dimension), with the same result as `farthest_points`; return their indices.
 
-    Points that follow each other on a Hilbert curve form blocks. A new choice can change only those whose bounding box
-    is nearer to it than the block's farthest point is to the choices before, which soon are a handful.
-    numpy, because its calls cost less than torch's and the blocks are small.
+    We sort the points along a Hilbert curve and divide them into blocks. A newly chosen point can only change a block
+    if it is closer to the block's bounding box than some point of the block is to all earlier choices. After a while
+    this is true for a handful of blocks only. We use numpy because its calls cost less than torch's on small blocks.
     """
     n, dimension = points.shape
     blocks = -(-n // BLOCK)
@@ -27,7 +27,7 @@ def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
     coordinates = points.to(result_dtype(points)).numpy()
     planes = np.ascontiguousarray(coordinates[index].transpose(0, 2, 1))  # (blocks, dimension, BLOCK)
     low, high = planes.min(2).T.copy(), planes.max(2).T.copy()
-    nearest = np.full((blocks, BLOCK), np.inf, planes.dtype)  # squared distance to the choices; -1: not to be chosen
+    nearest = np.full((blocks, BLOCK), np.inf, planes.dtype)  # squared distance to the choices; -1 excludes a point
     nearest.reshape(-1)[n:] = -1.0
     peak = nearest.max(1)
     chosen = np.empty(count, np.int64)
@@ -37,7 +37,7 @@ def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
         nearest.reshape(-1)[place[latest]] = -1.0
         centre = coordinates[latest][:, None]
         gap = np.maximum(np.maximum(low - centre, centre - high), 0.0)
-        # a little more than the peak, so that rounding leaves no block out
+        # The factor makes up for rounding, so that no block is missed.
         near = np.flatnonzero(np.square(gap).sum(0) <= peak * 1.0001)
         nearest[near] = np.minimum(nearest[near], np.square(planes[near] - centre).sum(1))
         peak[near] = nearest[near].max(1)

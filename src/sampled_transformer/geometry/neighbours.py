@@ -1,4 +1,4 @@
-"""The k nearest neighbours: a tree for large sets on the CPU, chunked distances for all others."""
+"""k nearest neighbours: a k-d tree for large sets on the CPU, chunked distances otherwise."""
 
 import torch
 from torch import Tensor
@@ -6,12 +6,12 @@ from torch.nn.functional import pad
 
 from ..sets import buckets, check_pair, check_points, pad_sets
 from .precision import result_dtype, wide_dtype
-from .tracing import exporting
+from .tracing import exporting, never_compiled
 
-CPU_CHUNK = 1 << 17  # distances held at once: 1 MB in float64, which stays in cache
-DEVICE_CHUNK = 1 << 22  # other devices want more work at a time, and a compiled graph fewer steps
-TREE_POINTS, TREE_QUERIES = 512, 64  # in smaller sets the tree does not pay for itself
-TREE_DIMENSION = 8  # with more coordinates a tree visits almost every point
+CPU_CHUNK = 1 << 17  # distances per chunk: 1 MB in float64, which fits in the cache
+DEVICE_CHUNK = 1 << 22  # larger chunks suit other devices, and give a compiled graph fewer steps
+TREE_POINTS, TREE_QUERIES = 512, 64  # for smaller sets a tree is not worth building
+TREE_DIMENSION = 8  # in more dimensions a tree visits almost every point
 
 
 @torch.no_grad()
@@ -25,26 +25,26 @@ def nearest_neighbours(
     query_mask: Tensor | None = None,
     query_ptr: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Find the `k` points of each set nearest to each query of that set, nearest first.
+    """Find the `k` nearest points to each query within its set, nearest first.
 
-    Without `queries` the points ask for themselves, and each is its own first neighbour, also among coinciding points.
-    Which of several other points at the same distance comes first is left open. Distances carry no gradient.
+    Without `queries` the points themselves are the queries. Each point is then its own first neighbour, even if other
+    points coincide with it. The order of other points at equal distance is undefined. Distances carry no gradient.
 
-    On the CPU, sets of at least 512 points, 64 queries and at most 8 coordinates are searched by scipy's cKDTree, on as
-    many threads as torch has. Smaller sets and other devices compute every distance, a bounded chunk at a time: in
-    float64 on the CPU, elsewhere in the type of the points but at least float32. Export computes them all at once.
-    Distances are sums of squared differences: |a|² + |b|² - 2ab would lose the digits that tell near points apart.
+    On the CPU, scipy's cKDTree searches sets with at least 512 points, at least 64 queries and at most 8 coordinates,
+    on as many threads as torch uses. In all other cases we compute every distance, one chunk at a time: in float64 on
+    the CPU, elsewhere in at least float32. An exported graph computes them all at once.
+    We sum squared differences, because |a|² + |b|² - 2ab is too inaccurate for points close to each other.
 
     Args:
         points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
-        k: neighbours of each query.
+        k: Neighbours per query.
         queries: (batch, m, dimension), or packed (total queries, dimension) together with `query_ptr`.
         mask, query_mask: (batch, n) and (batch, m), True where a point or query is real.
-        ptr, query_ptr: (sets + 1,), where each packed set begins and ends.
+        ptr, query_ptr: (sets + 1,), the start and end of each packed set.
 
     Returns:
-        indices and squared distances, (batch, m, k), or packed (total queries, k) with indices into all rows of
-        `points`. Where a set has fewer than k points, and for padded queries, they are -1 and infinite.
+        Indices and squared distances, (batch, m, k), or packed (total queries, k) with row indices into `points`.
+        They are -1 and infinity for padded queries, and where a set has fewer than k points.
     """
     if k < 1:
         raise ValueError(f"k: expected at least 1, got {k}")
@@ -52,16 +52,16 @@ def nearest_neighbours(
     own = queries is None
     if queries is None:
         if query_mask is not None or query_ptr is not None:
-            raise ValueError("query_mask, query_ptr: expected queries with them, got none")
+            raise ValueError("queries: expected queries with query_mask or query_ptr, got none")
         queries, query_mask, query_ptr = points, mask, ptr
     else:
         queries, query_ptr = check_points(queries, "queries", query_mask, query_ptr, "query_")
         check_pair(points, queries, ptr, query_ptr, ("points", "queries", "", "query_"))
-    indices, squared = find(points, queries, k, mask, query_mask, ptr, query_ptr, own)
+    indices, squared = find_neighbours(points, queries, k, mask, query_mask, ptr, query_ptr, own)
     return indices, squared.to(result_dtype(points, queries))
 
 
-def find(
+def find_neighbours(
     points: Tensor,
     queries: Tensor,
     k: int,
@@ -71,13 +71,13 @@ def find(
     query_ptr: Tensor | None,
     own: bool,
 ) -> tuple[Tensor, Tensor]:
-    """`nearest_neighbours` of checked arguments; `own` says that query i is point i."""
+    """`nearest_neighbours` without the checks; `own` means that query i is point i."""
     if ptr is None or query_ptr is None:
         return _padded(points, queries, k, mask, query_mask, own)
     return _packed(points, queries, k, ptr, query_ptr, own)
 
 
-@torch.compiler.disable
+@never_compiled
 def _packed(
     points: Tensor, queries: Tensor, k: int, ptr: Tensor, query_ptr: Tensor, own: bool
 ) -> tuple[Tensor, Tensor]:
@@ -115,7 +115,7 @@ def _padded(
 
 
 def _at_once(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: bool) -> tuple[Tensor, Tensor]:
-    """All distances in one step, so that an exported graph serves any number of sets and points."""
+    """Compute all distances in one step, so that an exported graph works for any number of sets and points."""
     dtype = wide_dtype(points, queries)
     kept = min(k, points.shape[1])
     indices, squared = _nearest(_planes(points, dtype), _planes(queries, dtype), kept, mask, 0 if own else None, None)
@@ -123,6 +123,7 @@ def _at_once(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: 
 
 
 def _chunked(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: bool) -> tuple[Tensor, Tensor]:
+    """Compute the distances in chunks of some sets and some queries."""
     batch, n, m = points.shape[0], points.shape[1], queries.shape[1]
     indices = points.new_full((batch, m, k), -1, dtype=torch.int64)
     squared = points.new_full((batch, m, k), torch.inf, dtype=wide_dtype(points, queries))
@@ -133,7 +134,7 @@ def _chunked(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: 
     rows = max(1, min(m, chunk // n))
     sets = max(1, min(batch, chunk // (n * rows)))
     kept = min(k, n)
-    scratch = squared.new_empty((2, sets * rows * n))  # new memory for each chunk would cost more than the sums
+    scratch = squared.new_empty((2, sets * rows * n))  # allocating memory per chunk would cost more than the sums
     for set_begin in range(0, batch, sets):
         some = slice(set_begin, set_begin + sets)
         planes = _planes(points[some], squared.dtype)
@@ -147,25 +148,25 @@ def _chunked(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: 
 
 
 def _planes(points: Tensor, dtype: torch.dtype) -> Tensor:
-    """Coordinates in planes of their own, (dimension, sets, n): sums then read memory in order."""
+    """One plane per coordinate, (dimension, sets, n), so that the sums read memory in order."""
     return points.permute(2, 0, 1).to(dtype, memory_format=torch.contiguous_format).contiguous()
 
 
 def _nearest(
     points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own_begin: int | None, scratch: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Neighbours in coordinate planes; the first query is point `own_begin` itself, or none of the points."""
+    """Neighbours from coordinate planes. Query i is point own_begin + i itself, unless own_begin is None."""
     distance = _distances(points, queries, scratch)
     if mask is not None:
         distance.masked_fill_(~mask.unsqueeze(1), torch.inf)
-    if own_begin is not None:  # below zero, so that a point comes before the points that coincide with it
+    if own_begin is not None:  # -1 puts a point before all points that coincide with it
         distance.diagonal(own_begin, 1, 2).fill_(-1.0)
     squared, indices = distance.min(2, keepdim=True) if k == 1 else distance.topk(k, largest=False)
     return indices, squared.clamp_(min=0.0)
 
 
 def _distances(points: Tensor, queries: Tensor, scratch: Tensor | None) -> Tensor:
-    """Squared distances (sets, m, n) of planes (dimension, sets, n) and (dimension, sets, m), in `scratch` if given."""
+    """Squared distances (sets, m, n) between planes (dimension, sets, n) and (dimension, sets, m), in `scratch`."""
     sets, m, n = queries.shape[1], queries.shape[2], points.shape[2]
     if scratch is None:
         scratch = queries.new_empty((2, sets * m * n))
@@ -176,7 +177,7 @@ def _distances(points: Tensor, queries: Tensor, scratch: Tensor | None) -> Tenso
     return squared
 
 
-@torch.compiler.disable
+@never_compiled
 def _tree(
     points: Tensor, queries: Tensor, k: int, mask: Tensor | None, query_mask: Tensor | None, own: bool
 ) -> tuple[Tensor, Tensor]:
@@ -204,7 +205,7 @@ def _tree(
 
 
 def _put_self_first(found: Tensor) -> None:
-    """Among coinciding points the tree may name another one first, or even leave the point itself out."""
+    """Make each point its own first neighbour: if points coincide, the tree may put another first or drop the point."""
     own = torch.arange(len(found))
     rows = (found[:, 0] != own).nonzero().squeeze(1)
     others = found[rows]

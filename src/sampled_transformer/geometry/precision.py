@@ -1,4 +1,4 @@
-"""The floating-point types in which distances are compared and returned."""
+"""Which floating-point types we use to compare and to return distances."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 def wide_dtype(*tensors: Tensor) -> torch.dtype:
-    """The type to compare distances in: float64 on the CPU, where it is cheap; elsewhere at least float32."""
+    """The type for comparing distances: float64 on the CPU, where it is cheap; elsewhere at least float32."""
     return torch.float64 if tensors[0].device.type == "cpu" else result_dtype(*tensors)
 
 
 def result_dtype(*tensors: Tensor) -> torch.dtype:
-    """float64 if any argument has it, else float32: half precision has too few digits for distances."""
+    """The type of results: float64 if any argument is float64, else float32. Half precision is too coarse."""
     return torch.float64 if any(tensor.dtype == torch.float64 for tensor in tensors) else torch.float32

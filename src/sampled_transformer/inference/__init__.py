@@ -1,1 +1,1 @@
-"""What trained networks are used for: prediction, evaluation, calibration, probes and reconstruction."""
+"""Use trained networks: prediction, evaluation, calibration, linear probes and reconstruction."""

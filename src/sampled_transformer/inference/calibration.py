@@ -1,4 +1,4 @@
-"""Whether a network is right as often as it says, and whether its spread over cycles tells where it is wrong."""
+"""Calibration: is a network right as often as it claims, and does its spread over cycles reveal its mistakes?"""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FIFTHS = 5
 
 
 def calibration(passes: Tensor, labels: Tensor) -> dict[str, Any]:
-    """Reliability of one pass and of the mean over cycles, and what the spread over cycles is worth.
+    """Reliability of one pass and of the mean over cycles; with several cycles, also the analysis of their spread.
 
     Args:
-        passes: probabilities (samples, shapes, classes).
+        passes: Probabilities (samples, shapes, classes), one sample per cycle.
         labels: (shapes,).
     """
     samples = passes.shape[0]
@@ -29,10 +29,10 @@ def calibration(passes: Tensor, labels: Tensor) -> dict[str, Any]:
 
 
 def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict[str, Any]:
-    """Shapes by the probability of their answer, in bins of equal width, with the share of right answers in each.
+    """Group the shapes by the probability of their answer, in bins of equal width, and count correct answers per bin.
 
-    `error` is the expected calibration error: the mean over shapes of |accuracy - probability| of their bin.
-    `log_loss` is the mean of -log of the probability of the truth.
+    `error` is the expected calibration error, sum_bins (shapes in bin / shapes) |accuracy - probability|.
+    `log_loss` is the mean of -log(probability of the true class).
     """
     confidence, answer = probabilities.max(1)
     right = (answer == labels).double()
@@ -61,10 +61,10 @@ def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict
 
 
 def spread(passes: Tensor, labels: Tensor, parts: int = FIFTHS) -> dict[str, Any]:
-    """Does a large deviation over cycles mean a wrong answer? Shapes from the steadiest part to the least steady.
+    """Does a large standard deviation over cycles indicate a wrong answer? `fifths` sorts the shapes by deviation.
 
-    `finds_mistakes` is the chance that a wrong answer has a larger spread than a right one, and beside it the same for
-    a low probability: 0.5 is no better than a coin, 1 is perfect.
+    `finds_mistakes` is the probability that a wrong answer has a larger spread than a correct one, and the same for a
+    lower probability: 0.5 is chance, 1 is perfect.
     """
     mean = passes.mean(0)
     confidence, answer = mean.max(1)
@@ -87,11 +87,14 @@ def spread(passes: Tensor, labels: Tensor, parts: int = FIFTHS) -> dict[str, Any
 
 
 def ranking(score: Tensor, positive: Tensor) -> float | None:
-    """The chance that a positive has a higher score than a negative, ties count half; None without both."""
+    """Area under the ROC curve: the probability that a positive scores higher than a negative; ties count half.
+
+    None if there are no positives or no negatives.
+    """
     count = int(positive.sum())
     if count in (0, len(positive)):
         return None
-    values, place = score.double().unique(return_inverse=True)
+    values, place = torch.unique(score.double(), return_inverse=True)
     total = place.bincount(minlength=len(values)).double()
     rank = total.cumsum(0) - (total - 1) / 2  # the mean rank of equal scores
     above = rank[place][positive].sum() - count * (count + 1) / 2
@@ -99,23 +102,23 @@ def ranking(score: Tensor, positive: Tensor) -> float | None:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The result as text."""
+    """The result of `calibration` as text."""
     lines = []
     for name, way in result["ways"].items():
-        said, was = 100 * way["probability"], 100 * way["accuracy"]
-        lines.append(f"{name}: says {said:.1f} % on average, is right in {was:.1f} %; ")
+        probability, accuracy = 100 * way["probability"], 100 * way["accuracy"]
+        lines.append(f"{name}: mean probability {probability:.1f} %, accuracy {accuracy:.1f} %, ")
         lines[-1] += f"calibration error {100 * way['error']:.1f} points, log loss {way['log_loss']:.3f}"
     if "spread" in result:
-        lines.append("shapes by their spread over cycles, the steadiest fifth first:")
+        lines.append("shapes by spread over cycles, smallest spread first:")
         for row in result["spread"]["fifths"]:
             lines.append(
-                f"  spread {100 * row['spread']:5.2f}  says {100 * row['probability']:5.1f} %  "
-                f"right {100 * row['accuracy']:5.1f} %  ({row['shapes']} shapes)"
+                f"  spread {100 * row['spread']:5.2f}  probability {100 * row['probability']:5.1f} %  "
+                f"accuracy {100 * row['accuracy']:5.1f} %  ({row['shapes']} shapes)"
             )
         found = result["spread"]["finds_mistakes"]
         if found["spread"] is not None:
             lines.append(
-                f"chance to rank a mistake above a right answer: {found['spread']:.3f} by spread, "
+                f"probability of ranking a mistake above a correct answer: {found['spread']:.3f} by spread, "
                 f"{found['probability']:.3f} by low probability"
             )
     return "\n".join(lines)

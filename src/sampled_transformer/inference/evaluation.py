@@ -1,4 +1,7 @@
-"""How good a trained network is on the test split of a data set. The headline is one pass; the rest is labelled."""
+"""Evaluate a trained classifier on the test split of a data set.
+
+The main figure is one pass. Averages over cycles and votes over augmentations are reported under their own names.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ..training.loading import VOTES, Batches, View, check_normals, derive, load
 from ..weights import load_model
 from .calibration import calibration
 from .calibration import table as calibration_table
-from .metrics import accuracies, confused_pairs
+from .metrics import accuracies, confused_pairs, confusion_counts
 from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 
 ONE_PASS = "one pass"
@@ -34,21 +37,26 @@ def evaluate(
     batch: int = 64,
     device: str | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a file of weights on the test split of `source`, or of what it was trained on if not given.
+    """Evaluate a weights file on the test split of a data set.
 
     Args:
-        samples: cycles over whose passes the probabilities are averaged, beside the one pass.
-        votes: randomly augmented passes over which they are averaged, beside the one pass.
+        weights: The weights file.
+        source: Data set (default: the one that the network was trained on).
+        root: Folder that holds the data set, if it needs one.
+        samples: With more than 1, also average the probabilities over this many cycles.
+        votes: With more than 0, also average over this many randomly augmented passes.
+        batch: Shapes per batch.
+        device: Device (default: GPU if available).
     """
     for name, value, least in (("samples", samples, 1), ("votes", votes, 0), ("batch", batch, 1)):
         if value < least:
             raise ValueError(f"{name}: expected at least {least}, got {value}")
     place = pick_device(device)
-    network, view, pack, source = test_of(weights, source, root, place)
+    network, view, pack, source = load_with_test_split(weights, source, root, place)
     assert pack.labels is not None
     passes, cycles = _passes(network, pack, view, samples, votes, batch, place)
     labels = torch.from_numpy(pack.labels)
-    matrices = {name: _confusion(labels, answer, len(pack.classes)) for name, answer in passes.items()}
+    matrices = {name: confusion_counts(labels, answer, len(pack.classes)) for name, answer in passes.items()}
     one = matrices[ONE_PASS]
     return {
         "weights": str(weights),
@@ -68,45 +76,46 @@ def evaluate(
     }
 
 
-def test_of(
+def load_with_test_split(
     weights: Path, source: str | None, root: str | None, device: torch.device
 ) -> tuple[nn.Module, View, Pack, str]:
-    """A trained network, how it sees shapes, and the test split of `source` or of what it was trained on."""
+    """Load a network, its view of shapes, and the test split of `source` (default: its own data set)."""
     network, description = load_model(weights, device)
     check_classifier(description, weights)
     view = view_of(description, weights)
     if source is None:
         source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
     if source is None:
-        raise ValueError(f"data: expected --data, as {printable(weights)} does not say what it was trained on")
+        raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
     pack = with_classes(load_split(source, root, "test", view.points), description.classes, printable(source))
     check_normals(pack, view, printable(source))
     if pack.counts().min() < view.points:
-        raise DataError(f"{printable(source)}: expected {view.points} points a shape, found {pack.counts().min()}")
+        fewest = pack.counts().min()
+        raise DataError(f"{printable(source)}: expected at least {view.points} points per shape, got {fewest}")
     return network, view, pack, source
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A test shape that was taken for something else."""
+    """A misclassified test shape."""
 
     name: str
     truth: str
     answer: str
     probability: float  # of the answer
-    points: np.ndarray  # (n, 3), as they are stored
+    points: np.ndarray  # (n, 3), as stored
     normals: np.ndarray | None
 
 
 def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[list[Mistake], int]:
-    """The wrong answers in one pass over the test split, the surest first, and how many there are in all."""
+    """The `most` mistakes with the highest probability in one pass over the test split, and the number of mistakes."""
     place = pick_device(device)
-    network, view, pack, _ = test_of(weights, None, None, place)
+    network, view, pack, _ = load_with_test_split(weights, None, None, place)
     assert pack.labels is not None
     probabilities = _passes(network, pack, view, 1, 0, 64, place)[0][ONE_PASS]
-    sureness, answers = probabilities.max(1)
+    confidence, answers = probabilities.max(1)
     wrong = torch.nonzero(answers != torch.from_numpy(pack.labels)).squeeze(1)
-    wrong = wrong[sureness[wrong].argsort(descending=True, stable=True)]
+    wrong = wrong[confidence[wrong].argsort(descending=True, stable=True)]
     shown = wrong[:most].numpy()
     shapes = pack.batch(shown)
     normals = None if shapes.normals is None else shapes.normals.numpy()
@@ -115,7 +124,7 @@ def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[
             pack.names[i] if pack.names is not None else f"number {i}",
             pack.classes[pack.labels[i]],
             pack.classes[answers[i]],
-            float(sureness[i]),
+            float(confidence[i]),
             shapes.points[number].numpy(),
             None if normals is None else normals[number],
         )
@@ -125,10 +134,10 @@ def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[
 
 
 def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack:
-    """The pack with its labels in the order of the network's classes, all of which it need not have."""
+    """Renumber the labels in the order of the network's classes. The pack may lack some of them."""
     unknown = [name for name in pack.classes if name not in classes]
     if unknown:
-        raise DataError(f"{where}: class {unknown[0]!r} is not among the {len(classes)} of the network")
+        raise DataError(f"{where}: expected the {len(classes)} classes of the network, got {unknown[0]!r}")
     assert pack.labels is not None
     order = np.array([list(classes).index(name) for name in pack.classes])
     return replace(pack, classes=tuple(classes), labels=order[pack.labels])
@@ -137,7 +146,10 @@ def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack
 def _passes(
     network: nn.Module, pack: Pack, view: View, samples: int, votes: int, batch: int, device: torch.device
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Probabilities (shapes, classes) of each way to ask the network, and those of every cycle apart."""
+    """Probabilities (shapes, classes) of one pass, of the average over cycles and of the vote, by name.
+
+    The second result has the probabilities of every cycle, (cycles, shapes, classes).
+    """
     train, test = view.transforms()
 
     def ask(transform: Any, cycles: int, seed: int = 0) -> Tensor:
@@ -153,19 +165,14 @@ def _passes(
         passes[f"averaged over {samples} cycles"] = cycles.mean(0)
     if votes:
         voted = torch.stack([ask(train, 1, derive(vote, VOTES))[0] for vote in range(votes)])
-        # The mean of the logits, as in Point-MAE, but for a constant of each pass.
+        # The mean of the logits, as in Point-MAE: log-probabilities differ from logits by a constant per pass.
         logits = voted.clamp(min=torch.finfo(voted.dtype).tiny).log()
         passes[f"voted over {votes} augmentations"] = logits.mean(0).softmax(1)
     return passes, cycles
 
 
-def _confusion(labels: Tensor, probabilities: Tensor, classes: int) -> Tensor:
-    pairs = labels * classes + probabilities.argmax(1)
-    return pairs.bincount(minlength=classes * classes).view(classes, classes)
-
-
 def table(result: dict[str, Any]) -> str:
-    """The result as text."""
+    """The result of `evaluate` as text."""
     lines = [f"{printable(result['data'])}: {result['shapes']} test shapes, {result['points']} points"]
     width = max(map(len, result["figures"]))
     for name, figures in result["figures"].items():
@@ -178,6 +185,6 @@ def table(result: dict[str, Any]) -> str:
         lines.append(f"{row['class']:{width}}  {row['shapes']:6}  {share:>8}")
     if result["confused"]:
         lines.append("\nmost frequent mistakes")
-        lines += [f"{row['times']:6} x {row['class']} taken for {row['taken_for']}" for row in result["confused"]]
+        lines += [f"{row['times']:6} x {row['class']} classified as {row['taken_for']}" for row in result["confused"]]
     lines += ["", calibration_table(result["calibration"])]
     return "\n".join(lines)

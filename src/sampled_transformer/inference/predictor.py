@@ -1,4 +1,4 @@
-"""What a trained network says of files: probabilities, and how far they spread from cycle to cycle."""
+"""Classify files with a trained network: class probabilities, and their spread over cycles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 
 @dataclass(frozen=True)
 class Answer:
-    """One file: the likeliest classes with probability and spread, or why there is none."""
+    """The likeliest classes of one file with probability and spread, or the error that prevented an answer."""
 
     file: str
     classes: list[dict[str, Any]] = field(default_factory=list)
@@ -28,12 +28,12 @@ class Answer:
 
 
 class Predictor:
-    """A trained network for files.
+    """A trained network that classifies files.
 
     Args:
-        weights: the file of weights, which says how many points it sees, and whether normals.
-        samples: cycles over whose passes the probabilities are averaged.
-        device: where it runs; a GPU if there is one, if not given.
+        weights: The weights file. It also stores how many points the network reads, and whether it uses normals.
+        samples: Average the probabilities over this many cycles.
+        device: Device (default: GPU if available).
     """
 
     def __init__(self, weights: Path, samples: int = 8, device: str | None = None) -> None:
@@ -43,13 +43,13 @@ class Predictor:
         self.network, description = load_model(weights, self.device)
         check_classifier(description, weights)
         if not description.classes:
-            raise WeightsError(f"{printable(weights)}: does not name its classes")
+            raise WeightsError(f"{printable(weights)}: expected class names in the file, got none")
         self.classes = description.classes
         self.view = view_of(description, weights)
         self.transform = self.view.transforms()[1]
 
     def probabilities(self, path: Path) -> tuple[Tensor, list[str]]:
-        """Probabilities (samples, classes) of a file, and notes on how it was read."""
+        """Probabilities (samples, classes) for a file, and notes on how it was read."""
         shape, notes = self._read(path)
         points = torch.from_numpy(shape.points)[None]
         normals = None if shape.normals is None else torch.from_numpy(shape.normals)[None]
@@ -62,19 +62,19 @@ class Predictor:
         shape = read_shape(path, points=self.view.points, normals="keep" if self.view.normals else "none")
         if self.view.normals and shape.normals is None:
             shape = read_shape(path, points=self.view.points, normals="estimate")
-            notes.append("normals estimated from neighbours")
+            notes.append("normals estimated from neighbouring points")
         if shape.distinct < self.view.points:
-            notes.append(f"{shape.distinct} points, some of them repeated: the network reads {self.view.points}")
+            notes.append(f"only {shape.distinct} points; repeated some to get the {self.view.points} the network reads")
         return shape, notes
 
     def answer(self, path: Path, top: int = 5) -> Answer:
-        """The `top` likeliest classes of one file; an answer with an error if it cannot be read."""
+        """The `top` likeliest classes of one file, or an answer with an error if the file cannot be read."""
         try:
             probabilities, notes = self.probabilities(path)
         except DataError as error:
             return Answer(str(path), error=str(error))
         if not probabilities.isfinite().all():
-            return Answer(str(path), error=f"{printable(path)}: the network's answer is not finite")
+            return Answer(str(path), error=f"{printable(path)}: the network's output is not finite")
         mean, spread = probabilities.mean(0), probabilities.std(0, correction=0)
         order = mean.argsort(descending=True, stable=True)[:top].tolist()
         likeliest = [
@@ -84,7 +84,7 @@ class Predictor:
 
 
 def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterator[Answer]:
-    """An answer for every file, in the order given; folders are searched for files of known formats."""
+    """Yield one answer per file, in the given order. Folders are searched for files of known formats."""
     if top < 1:
         raise ValueError(f"top: expected at least 1, got {top}")
     for place in map(Path, places):
@@ -93,7 +93,7 @@ def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterat
             continue
         found = sorted(_shapes_in(place))
         if not found:
-            yield Answer(str(place), error=f"{printable(place)}: no files of known formats in this folder")
+            yield Answer(str(place), error=f"{printable(place)}: no file of a known format in this folder")
         for path in found:
             yield predictor.answer(path, top)
 

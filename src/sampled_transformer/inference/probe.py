@@ -1,4 +1,4 @@
-"""How much a frozen encoder knows: logistic regression on its features."""
+"""Linear probe: logistic regression on the features of a frozen encoder."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..randomness import cycle_seed, is_random
 from ..support.printable import printable
 from ..training.loading import Batches, View, derive, hold_out, load_split
 from ..weights import WeightsError, load_model
-from .metrics import accuracies
+from .metrics import accuracies, confusion_counts
 from .trained import pick_device, view_of
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
-HELD_OUT = 0.2  # of the training split, on which the penalty is chosen
+HELD_OUT = 0.2  # share of the training split that we hold out to choose the penalty
 ITERATIONS = 200
 
 
@@ -41,26 +41,25 @@ class Regression:
         """Logits (shapes, classes)."""
         return (features - self.mean) / self.deviation @ self.weight.T + self.bias
 
-    def confusion(self, features: Tensor, labels: Tensor) -> Tensor:
-        classes = len(self.bias)
-        pairs = labels * classes + self(features).argmax(1)
-        return pairs.bincount(minlength=classes**2).view(classes, classes)
+    def accuracies(self, features: Tensor, labels: Tensor) -> dict[str, float]:
+        """Accuracy and mean class accuracy on labelled features."""
+        return accuracies(confusion_counts(labels, self(features), len(self.bias)))
 
 
 @torch.enable_grad()
 def fit(features: Tensor, labels: Tensor, classes: int, penalty: float) -> Regression:
-    """Mean cross-entropy + penalty / 2 * |weight|^2, whose one minimum L-BFGS finds; nothing is random."""
+    """Minimise mean cross-entropy + penalty / 2 * |weight|^2 with L-BFGS. It is convex and nothing is random."""
     deviation, mean = torch.std_mean(features, 0, correction=0)
     deviation = torch.where(deviation > 1e-6, deviation, 1)
     x = (features - mean) / deviation
     weight = torch.zeros(classes, features.shape[1], requires_grad=True)
     bias = torch.zeros(classes, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
+    optimiser: Any = torch.optim.LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimiser.zero_grad()
         loss = cross_entropy(x @ weight.T + bias, labels) + penalty / 2 * weight.square().sum()
-        loss.backward()
+        torch.autograd.backward(loss)
         return loss
 
     optimiser.step(closure)
@@ -68,16 +67,16 @@ def fit(features: Tensor, labels: Tensor, classes: int, penalty: float) -> Regre
 
 
 def choose_penalty(features: Tensor, labels: Tensor, held: Tensor, classes: int) -> tuple[float, float | None]:
-    """The penalty with the best accuracy on the held-out shapes, and that accuracy; the larger one of two equals.
+    """The penalty with the best accuracy on the held-out shapes, and that accuracy. Ties go to the larger penalty.
 
-    The largest one, and no accuracy, where no class has a shape to spare.
+    If no shape is held out, because every class is too small, return the largest penalty and None.
     """
     if not held.any():
         return max(PENALTIES), None
     best = (0.0, 0.0)
     for penalty in sorted(PENALTIES, reverse=True):
         regression = fit(features[~held], labels[~held], classes, penalty)
-        accuracy = accuracies(regression.confusion(features[held], labels[held]))["accuracy"]
+        accuracy = regression.accuracies(features[held], labels[held])["accuracy"]
         best = max(best, (accuracy, penalty), key=lambda pair: pair[0])
     return best[1] or max(PENALTIES), best[0]
 
@@ -112,10 +111,10 @@ def features_of(
 
 
 def load_encoder(weights: Path, device: torch.device, scratch: bool = False, seed: int = 0) -> tuple[nn.Module, Any]:
-    """A network that has an encoder, and its description; with new weights if asked to begin from scratch."""
+    """Load a network with an encoder, and its description. With `scratch`, give it new random weights."""
     network, description = load_model(weights, device)
     if not isinstance(getattr(network, "encoder", None), Encoder):
-        raise WeightsError(f"{printable(weights)}: expected a 'mae' or 'mae-classifier', it is a {description.model!r}")
+        raise WeightsError(f"{printable(weights)}: expected a 'mae' or 'mae-classifier', got {description.model!r}")
     if scratch:
         torch.manual_seed(seed)
         network = create_model(description.model, **description.options).to(device).eval()
@@ -134,14 +133,18 @@ def probe(
     scratch: bool = False,
     device: str | None = None,
 ) -> dict[str, Any]:
-    """Linear probe: fitted on the training split of a data set, measured on its test split.
+    """Fit a linear probe on the training split of a data set and measure it on the test split.
 
     Args:
-        source: what the encoder was trained on, if not given.
-        points: of each shape; as many as in its training if not given, or all where fewer are stored.
-        samples: cycles over which features are averaged.
-        seed: chooses the shapes of the training split on which the penalty is chosen.
-        scratch: the same network with new weights, to compare with.
+        weights: Weights file of a masked autoencoder, or of a classifier built on one.
+        source: Data set (default: the one that the encoder was trained on).
+        root: Folder that holds the data set, if it needs one.
+        points: Points per shape (default: as in training, or all points if fewer are stored).
+        samples: Average the features over this many cycles.
+        batch: Shapes per batch.
+        seed: Seed for choosing the held-out shapes that decide the penalty.
+        scratch: Probe the same network with new random weights, for comparison.
+        device: Device (default: GPU if available).
     """
     for name, value in (("samples", samples), ("batch", batch), ("points", 1 if points is None else points)):
         if value < 1:
@@ -152,16 +155,16 @@ def probe(
     if source is None:
         source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
     if source is None:
-        raise ValueError(f"data: expected --data, as {printable(weights)} does not say what it was trained on")
+        raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
     train, test = (load_split(source, root, split, points or view.points) for split in ("train", "test"))
     if train.classes != test.classes:
-        raise DataError(f"{printable(source)}: its train and test splits name different classes")
+        raise DataError(f"{printable(source)}: expected the same classes in train and test, got different classes")
     view = View(view.preset, points or min(view.points, *(int(pack.counts().min()) for pack in (train, test))), False)
     options: dict[str, Any] = {"samples": samples, "batch": batch, "device": place}
-    features, asked = (features_of(network, pack, view, **options) for pack in (train, test))
-    labels, expected = (torch.from_numpy(pack.labels) for pack in (train, test))
+    features, test_features = (features_of(network, pack, view, **options) for pack in (train, test))
+    labels, test_labels = (torch.from_numpy(pack.labels) for pack in (train, test))
     held = held_out(train, seed)
-    penalty, on_held = choose_penalty(features, labels, held, len(train.classes))
+    penalty, held_accuracy = choose_penalty(features, labels, held, len(train.classes))
     regression = fit(features, labels, len(train.classes), penalty)
     return {
         "weights": str(weights),
@@ -172,26 +175,28 @@ def probe(
         "shapes": [len(train), len(test)],
         "features": features.shape[1],
         "penalty": penalty,
-        "held_out_accuracy": on_held,
-        "train_accuracy": accuracies(regression.confusion(features, labels))["accuracy"],
-        **{f"test_{name}": value for name, value in accuracies(regression.confusion(asked, expected)).items()},
+        "held_out_accuracy": held_accuracy,
+        "train_accuracy": regression.accuracies(features, labels)["accuracy"],
+        **{f"test_{name}": value for name, value in regression.accuracies(test_features, test_labels).items()},
     }
 
 
 def held_out(pack: Pack, seed: int) -> Tensor:
-    """Which shapes do not fit the regressions among which the penalty is chosen, (shapes,) bool."""
+    """Mask of the shapes that we hold out to choose the penalty, (shapes,) bool."""
     numbered = Pack(pack.points, pack.classes, pack.labels, extras={"number": np.arange(len(pack))})
     held = hold_out(numbered, HELD_OUT, seed)[1].extras["number"]
     return torch.zeros(len(pack), dtype=torch.bool).index_fill_(0, torch.from_numpy(held), True)
 
 
 class QuickProbe:
-    """A probe on a fixed part of a training split, to follow a pre-training: the test split is not looked at.
+    """A quick probe on part of a training split, to monitor pre-training without looking at the test split.
 
     Args:
-        pack: labelled shapes, of which at most `most` are used: one in five to measure, the others to fit.
-        view: how they are seen.
-        seed: chooses them.
+        pack: Labelled shapes. We measure on a fifth of them and fit on the rest.
+        view: The view of the shapes: preset, points and normals.
+        seed: Seed for choosing the shapes.
+        most: Use at most this many shapes.
+        batch: Shapes per batch.
     """
 
     def __init__(self, pack: Pack, view: View, seed: int, most: int = 2000, batch: int = 64) -> None:
@@ -205,4 +210,4 @@ class QuickProbe:
         features = features_of(network, self.pack, self.view, batch=self.batch, device=device)
         labels, held = torch.from_numpy(self.pack.labels), self.held
         regression = fit(features[~held], labels[~held], len(self.pack.classes), 1e-2)
-        return accuracies(regression.confusion(features[held], labels[held]))["accuracy"]
+        return regression.accuracies(features[held], labels[held])["accuracy"]

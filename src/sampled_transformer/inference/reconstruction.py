@@ -1,4 +1,4 @@
-"""What a masked autoencoder makes of a file: the visible points, the rebuilt ones and the original, as PLY."""
+"""Reconstruct a file with a masked autoencoder: the visible, the rebuilt and the original points, as PLY files."""
 
 from __future__ import annotations
 
@@ -19,36 +19,39 @@ from ..support.printable import printable
 from ..weights import WeightsError, load_model
 from .trained import pick_device, view_of
 
-SAME = 1e-10  # squared distance of a point to itself, after rounding
+SAME = 1e-10  # squared distance below which two points are the same, up to rounding
 
 
 @dataclass(frozen=True)
 class Clouds:
-    """One shape three times, and how far the rebuilt groups are from what was masked (Chamfer-L2, in their size)."""
+    """The clouds of one reconstruction, and its loss: the Chamfer-L2 distance of the rebuilt to the masked groups."""
 
     visible: np.ndarray  # points of the visible groups
-    rebuilt: np.ndarray  # points of the masked groups as the network rebuilt them
-    original: np.ndarray  # all points that it was given
-    loss: float
-    masked: int
-    groups: int
-    note: str = ""  # on how the file was read
+    rebuilt: np.ndarray  # points of the masked groups, as the network rebuilt them
+    original: np.ndarray  # all points of the input
+    loss: float  # mean over the masked groups, with each group in its own unit
+    masked: int  # masked groups
+    groups: int  # all groups
+    note: str = ""  # how the file was read
 
 
 @torch.inference_mode()
 def reconstruct(
     file: Path, weights: Path, *, mask_ratio: float | None = None, seed: int = 0, device: str | None = None
 ) -> Clouds:
-    """Mask groups of a shape and rebuild them.
+    """Mask groups of points in a shape and let the network rebuild them.
 
     Args:
-        mask_ratio: share of the groups to mask; that of the training if not given.
-        seed: chooses the groups.
+        file: The shape.
+        weights: Weights file of a 'mae'.
+        mask_ratio: Share of the groups to mask (default: as in training).
+        seed: Seed for choosing the masked groups.
+        device: Device (default: GPU if available).
     """
     place = pick_device(device)
     network, description = load_model(weights, place)
     if not isinstance(network, MaskedAutoencoder):
-        raise WeightsError(f"{printable(weights)}: expected a 'mae', it is a {description.model!r}")
+        raise WeightsError(f"{printable(weights)}: expected a 'mae', got {description.model!r}")
     if mask_ratio is not None:
         network.mask_ratio = mask_ratio
     masked = masked_count(network.groups, network.mask_ratio)
@@ -57,9 +60,10 @@ def reconstruct(
     points, _ = view.transforms()[1](torch.from_numpy(shape.points)[None])
     outcome = network.reconstruct(points.to(place), torch.Generator().manual_seed(seed))
     original = points[0]
-    # Neighbouring groups share points, and a point less its centre plus its centre is no longer quite that point.
+    # We look up the visible points in the original by distance: groups overlap, and subtracting and adding a centre
+    # changes the last digit.
     _, squared = nearest_neighbours(_absolute(outcome.visible).cpu()[None], 1, queries=points)
-    repeated = f"{shape.distinct} points, some of them repeated: the network reads {view.points}"
+    repeated = f"only {shape.distinct} points; repeated some to get the {view.points} the network reads"
     return Clouds(
         original[squared[0, :, 0] < SAME].numpy(),
         _absolute(Groups(outcome.masked.centres, outcome.rebuilt)).cpu().numpy(),
@@ -72,12 +76,12 @@ def reconstruct(
 
 
 def _absolute(groups: Groups) -> Tensor:
-    """All points of the groups of one cloud where they lie in the cloud."""
+    """The points of all groups of one cloud, in the coordinates of the cloud."""
     return (groups.points + groups.centres.unsqueeze(2)).flatten(0, 2)
 
 
 def write_clouds(clouds: Clouds, folder: Path) -> list[Path]:
-    """visible.ply, rebuilt.ply and original.ply in a folder, which is made."""
+    """Create the folder and write visible.ply, rebuilt.ply and original.ply."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in ("visible", "rebuilt", "original"):
@@ -87,7 +91,7 @@ def write_clouds(clouds: Clouds, folder: Path) -> list[Path]:
 
 
 def write_ply(points: np.ndarray, path: Path) -> None:
-    """A cloud (n, 3) as binary PLY."""
+    """Write a cloud (n, 3) as binary PLY."""
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {len(points)}"]
     header += [f"property float {axis}" for axis in "xyz"]
     with atomic_write(path) as file:

@@ -1,4 +1,4 @@
-"""Trained networks by path or name, how they see shapes, and their probabilities over several cycles."""
+"""Helpers for trained networks: their view of shapes, their device, and their probabilities over several cycles."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from ..weights import Description, WeightsError
 
 
 def view_of(description: Description, path: Path) -> View:
-    """How the network saw shapes in training, as its file says; 1024 points as they are if it does not say."""
+    """The view of shapes that the network was trained with (default: 1024 points, no preset)."""
     data = description.notes.get("data", {})
     normals = bool(description.options.get("normals", True))
     view = View(data.get("preset", "none"), data.get("points", 1024), normals) if isinstance(data, dict) else None
     if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
-        raise WeightsError(f"{printable(path)}: its notes on data are not those of a run")
+        raise WeightsError(f"{printable(path)}: expected a valid preset and number of points in its notes, got {data}")
     return view
 
 
 def check_classifier(description: Description, path: Path) -> None:
-    """Refuse weights that say no class."""
+    """Raise a WeightsError unless the weights are those of a classifier."""
     if description.model == "mae":
         raise WeightsError(
-            f"{printable(path)}: a 'mae' rebuilds shapes and names no class; "
-            "`train --model mae-classifier --init` makes a classifier of it"
+            f"{printable(path)}: expected a classifier, got a 'mae', which rebuilds shapes; "
+            "`train --model mae-classifier --init` turns it into a classifier"
         )
     if description.model.endswith("-mixture"):
         raise WeightsError(
-            f"{printable(path)}: a {description.model!r} finds clusters and names no class; "
-            "`cluster evaluate` and `cluster fit` use it"
+            f"{printable(path)}: expected a classifier, got {description.model!r}, which finds clusters; "
+            "use it with `cluster evaluate` and `cluster fit`"
         )
 
 
 def pick_device(name: str | None) -> torch.device:
-    """The device of this name, which must be there; a GPU if there is one, if no name is given."""
+    """The device of this name (default: GPU if available), or a ValueError if it does not work here."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.zeros(0, device=name).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(f"device: {name!r} cannot be used here ({str(error).splitlines()[0]})") from None
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device: expected a device that works here, got {name!r} ({reason})") from None
     if device.type == "meta":
-        raise ValueError(f"device: {name!r} cannot be used here (it holds no numbers)")
+        raise ValueError(f"device: expected a device that works here, got {name!r} (it stores no numbers)")
     return device
 
 

@@ -1,1 +1,1 @@
-"""Figures and pages: what was measured, and what a network sees."""
+"""HTML pages about training runs and evaluations."""

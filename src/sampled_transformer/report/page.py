@@ -1,4 +1,4 @@
-"""What all pages share: one file each, which opens anywhere, offline too."""
+"""What all pages share. Every page is one self-contained file, which also opens offline."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ COLOURS = ("#2a6fb0", "#c8553d", "#4d9a5b", "#8a5fb0", "#b08d2a", "#5aa5b8", "#7
 
 
 def document(title: str, body: Iterable[str]) -> str:
+    """A whole HTML document. The title is escaped, the body is not."""
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
 
 
 def graph_objects() -> Any:
-    """plotly, which is an extra."""
+    """Import plotly.graph_objects, which is an optional dependency."""
     try:
         import plotly.graph_objects as go
     except ModuleNotFoundError:
@@ -39,5 +40,6 @@ def graph_objects() -> Any:
 
 
 def as_html(page: go.Figure, script: bool = False) -> str:
-    """A figure for the body of the page; the first one brings plotly's script along, so that no network is needed."""
-    return page.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})
+    """A figure as HTML. `script` embeds plotly's script, which the first figure of a page needs to work offline."""
+    html: str = page.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})
+    return html

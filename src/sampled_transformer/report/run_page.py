@@ -1,4 +1,4 @@
-"""report.html of one run or several: a page in one file, which opens anywhere, offline too."""
+"""report.html for one or several training runs: curves, confusion matrix and mistakes on one self-contained page."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .page import COLOURS, as_html, document, graph_objects
 if TYPE_CHECKING:
     from ..inference.evaluation import Mistake
 
-SIDE = 160  # of the picture of a shape, in pixels
+SIDE = 160  # pixels; side length of a shape's picture
 
 
 def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
-    """Write the page of finished runs; the first of them is looked at closely.
+    """Write the page for finished runs. It shows the confusion matrix and the mistakes of the first one.
 
     Args:
-        path: the file to write.
-        runs: name -> folder.
-        title: of the page.
+        path: The file to write.
+        runs: Run folders by name.
+        title: Title of the page.
     """
     page = report(runs, title)
     with atomic_write(path) as file:
@@ -35,6 +35,7 @@ def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
 
 
 def report(runs: Mapping[str, Path], title: str) -> str:
+    """The page as HTML; see `write_report`."""
     from ..inference.evaluation import mistakes
 
     results = {name: _result(folder) for name, folder in runs.items()}
@@ -50,12 +51,12 @@ def report(runs: Mapping[str, Path], title: str) -> str:
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
         as_html(curves(metrics, "test_accuracy", "test accuracy", percent=True)),
         f"<h2>Confusion matrix{whose}</h2>",
-        '<p class="note">Each row is a true class and adds up to 100 %; the diagonal is right.</p>',
+        '<p class="note">Each row is a true class and adds up to 100 %; the diagonal shows correct answers.</p>',
         as_html(confusion(results[first]["confusion"], results[first]["classes"])),
-        f"<h2>Wrong answers{whose}</h2>",
-        f"<p>{count} of {shapes} test shapes, the surest mistakes first.</p>",
+        f"<h2>Mistakes{whose}</h2>",
+        f"<p>{count} of {shapes} test shapes, highest probability first.</p>",
         f'<div class="parts">{"".join(map(figure, wrong))}</div>',
-        "<h2>How it was made</h2>",
+        "<h2>Commands</h2>",
         *(f"<p>{escape(name)}: <code>{escape(result['command'])}</code></p>" for name, result in results.items()),
     ]
     return document(title, body)
@@ -63,21 +64,22 @@ def report(runs: Mapping[str, Path], title: str) -> str:
 
 def _result(folder: Path) -> dict[str, Any]:
     try:
-        result = json.loads((folder / "result.json").read_text("utf-8"))
+        result: dict[str, Any] = json.loads((folder / "result.json").read_text("utf-8"))
         if result["figures"]["last epoch"] is not None and (folder / "metrics.csv").is_file():
             return result
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise ValueError(f"{printable(folder)}: expected the folder of a run with at least one whole epoch")
+    raise ValueError(f"{printable(folder)}: expected the folder of a run with at least one finished epoch")
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:
+    """The rows of metrics.csv, one per epoch, without empty cells."""
     with path.open(encoding="utf-8", newline="") as file:
         return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
 
 
 def figures_table(results: Mapping[str, dict[str, Any]]) -> str:
-    """The headline of every run, the last epoch."""
+    """Table of the main figures of every run, after the last epoch."""
     rows = []
     for name, result in results.items():
         last = result["figures"]["last epoch"]
@@ -93,13 +95,13 @@ def figures_table(results: Mapping[str, dict[str, Any]]) -> str:
     names = ("test accuracy", "mean over classes", "epochs", "parameters", "time")
     head = "".join(f'<th class="number">{name}</th>' for name in names)
     some = next(iter(results.values()))
-    note = f"Data: {escape(str(some['data']))}, {some['points']} points a shape. Figures are those of the last epoch."
+    note = f"Data: {escape(str(some['data']))}, {some['points']} points per shape. Figures after the last epoch."
     table = f"<table><thead><tr><th>run</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'{table}<p class="note">{note}</p>'
 
 
 def curves(metrics: Mapping[str, Sequence[Mapping[str, float]]], key: str, title: str, percent: bool = False) -> Any:
-    """One line for each run over the epochs."""
+    """Plot one metric over the epochs, one line per run."""
     plotly = graph_objects()
     page = plotly.Figure()
     for (name, rows), colour in zip(metrics.items(), COLOURS * len(metrics), strict=False):
@@ -122,7 +124,7 @@ def _longest(metrics: Mapping[str, Sequence[Any]]) -> int:
 
 
 def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
-    """Shares of each true class, with the counts on touch."""
+    """Plot a confusion matrix: shares of each true class, with the counts on hover."""
     counts = np.array(matrix)
     shares = counts / counts.sum(1, keepdims=True).clip(1)
     page = graph_objects().Figure()
@@ -134,7 +136,7 @@ def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
         colorscale="Blues",
         zmin=0,
         zmax=1,
-        hovertemplate="%{y} taken for %{x}: %{customdata} shapes, %{z:.0%}<extra></extra>",
+        hovertemplate="%{y} classified as %{x}: %{customdata} shapes, %{z:.0%}<extra></extra>",
     )
     side = 260 + 22 * len(classes)
     page.update_layout(height=side, width=side + 120, template="plotly_white", margin={"t": 20, "r": 20})
@@ -144,19 +146,19 @@ def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
 
 
 def figure(mistake: Mistake) -> str:
-    """A picture of a shape with what it is and what it was taken for."""
+    """A picture of a misclassified shape, with its true class and the answer."""
     caption = (
-        f"<b>{escape(mistake.truth)}</b> taken for <b>{escape(mistake.answer)}</b> "
+        f"<b>{escape(mistake.truth)}</b> classified as <b>{escape(mistake.answer)}</b> "
         f"({100 * mistake.probability:.0f} %)<br><span class='note'>{escape(mistake.name)}</span>"
     )
     return f"<figure>{drawing(mistake.points, mistake.normals)}<figcaption>{caption}</figcaption></figure>"
 
 
 def drawing(points: np.ndarray, normals: np.ndarray | None = None) -> str:
-    """Points seen from the front, the right and above; z is up.
+    """Draw points as SVG, seen from the front right and slightly above; z is up.
 
-    With normals, those that face away are left out and the others shaded by them, which makes a surface of the points;
-    without, near points are dark.
+    With normals, we omit points that face away and shade the others, so that they look like a surface. Without
+    normals, nearer points are darker.
     """
     turn, tilt = np.radians(35), np.radians(25)
     right = np.array([np.cos(turn), -np.sin(turn), 0])

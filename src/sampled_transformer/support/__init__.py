@@ -1,1 +1,1 @@
-"""General helpers that know nothing of points: atomic files, printable names, memory, worker processes."""
+"""General helpers that have nothing to do with points: atomic files, printable names, memory, worker processes."""

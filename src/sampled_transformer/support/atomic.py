@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Write files atomically: after a crash there is the whole file or the old one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path`; it takes the place of `path` when the block ends without an error."""
+    """Open a temporary file next to `path`. It replaces `path` if the block ends without an error."""
     path = Path(path)
     temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:8]}.tmp")
     try:
@@ -27,7 +27,7 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Without this the rename itself may be lost when the machine stops; Windows cannot open folders and needs no sync.
+    """Make the rename itself survive a power failure. Windows cannot open folders and does not need it."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

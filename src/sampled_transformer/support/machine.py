@@ -1,4 +1,4 @@
-"""What a measurement says of the machine it was made on."""
+"""Describe the machine that a measurement was made on."""
 
 from __future__ import annotations
 
@@ -10,4 +10,5 @@ import torch
 
 
 def machine() -> dict[str, Any]:
+    """Number of cores, torch threads and processor type, as recorded with every result."""
     return {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "processor": platform.machine()}

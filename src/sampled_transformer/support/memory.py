@@ -1,4 +1,4 @@
-"""Memory that a step gives back and the next one takes again."""
+"""Control what the C library does with freed memory: return it to the system, or keep it for the next step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
 
 
 def give_back_memory() -> bool:
-    """Hand the memory of freed tensors to the system now; False if the C library cannot."""
+    """Return the memory of freed tensors to the system now. Return False if the C library cannot do that."""
     try:
         return bool(ctypes.CDLL(None).malloc_trim(0))
     except (AttributeError, OSError, TypeError):  # not glibc
@@ -17,11 +17,11 @@ def give_back_memory() -> bool:
 
 
 def keep_freed_memory() -> bool:
-    """Let the C library keep the memory of freed tensors instead of handing it to the system; False if it cannot.
+    """Make the C library keep the memory of freed tensors for reuse. Return False if it cannot do that.
 
-    By default glibc maps every large block anew, and the kernel clears its pages: in a training step of the basic
-    network on a CPU that took longer than all of its element-wise arithmetic (see benchmarks/training_step.py). The
-    price is that the process stays as large as it once was: the program asks for this, the library does not.
+    By default glibc maps every large block anew, and the kernel clears its pages. In a training step of the basic
+    network on a CPU, this took longer than all element-wise arithmetic (see benchmarks/training_step.py). The
+    price is that the process never shrinks, so only our command-line program does this, not the library.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

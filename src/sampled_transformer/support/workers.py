@@ -1,4 +1,4 @@
-"""Work spread over processes, where the death of a process costs one item and not the run."""
+"""Distribute work over processes, so that the death of a process costs one item, not the whole run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Work = Callable[[list[Any], Announce], Any]
 
 
 class ProcessDied(Exception):
-    """The process that worked on an item ended by itself."""
+    """The process that worked on an item died."""
 
 
 @contextmanager
-def _birth() -> Iterator[None]:
-    """What a new process inherits: one thread for numerical libraries, and deafness to Ctrl-C from its first moment."""
+def _inherited_settings() -> Iterator[None]:
+    """What new processes inherit: numerical libraries use one thread, and Ctrl-C is ignored from the start."""
     before = {name: os.environ.get(name) for name in SINGLE_THREAD}
     os.environ.update(dict.fromkeys(SINGLE_THREAD, "1"))
     if os.name == "posix":
-        resource_tracker.ensure_running()  # starting it later would open the ears again
+        resource_tracker.ensure_running()  # if it started later, it would unblock Ctrl-C again
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -41,8 +41,8 @@ def _birth() -> Iterator[None]:
 
 
 def _serve(connection: Connection, work: Work) -> None:
-    """The life of a worker: take a chunk, say which item is at hand, send what came of the chunk."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
+    """The loop of a worker: receive a chunk, announce each item, send the result of the chunk."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; only the parent reacts
     try:
         connection.send(("ready", None))
         while True:
@@ -58,13 +58,13 @@ def _serve(connection: Connection, work: Work) -> None:
 
 
 class _Worker:
-    """A process, the chunk it has, and the item of it that is at hand."""
+    """A process, its current chunk and the index of its current item."""
 
     def __init__(self, work: Work) -> None:
-        context = multiprocessing.get_context("spawn")  # forked, it would inherit locks held by other threads
+        context = multiprocessing.get_context("spawn")  # a forked process would inherit locks held by other threads
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        with _birth():
+        with _inherited_settings():
             self.process.start()
         theirs.close()
         self.ready = False
@@ -73,7 +73,7 @@ class _Worker:
 
     def give(self, chunk: list[Any]) -> None:
         self.chunk, self.index = chunk, 0
-        with suppress(ConnectionError):  # its death is noticed when it is waited for
+        with suppress(ConnectionError):  # `run_in_processes` notices a dead worker when it waits for it
             self.connection.send(chunk)
 
     def stop(self) -> None:
@@ -83,10 +83,10 @@ class _Worker:
 
 
 def run_in_processes(work: Work, chunks: Iterable[list[Any]], workers: int) -> Iterator[tuple[list[Any], Any]]:
-    """Yield (chunk, work(chunk)) in the order of completion.
+    """Yield (chunk, work(chunk, announce)) in order of completion.
 
-    `work` calls announce(i) before item i of its chunk. When a process dies over an item, ([item], ProcessDied) is
-    yielded and the rest of the chunk is given out again, to a new process. An exception of `work` itself is raised.
+    `work` calls announce(i) before item i of its chunk. If a process dies while working on an item, we yield
+    ([item], ProcessDied) and give the rest of the chunk to a new process. An exception raised by `work` is re-raised.
     """
     queue = deque(chunks)
     crew = [_Worker(work) for _ in range(min(workers, len(queue)))]
@@ -98,7 +98,7 @@ def run_in_processes(work: Work, chunks: Iterable[list[Any]], workers: int) -> I
                     kind, value = worker.connection.recv()
                 except (EOFError, OSError):
                     crew.remove(worker)
-                    yield from _bury(worker, queue)
+                    yield from _handle_death(worker, queue)
                     if queue:
                         crew.append(_Worker(work))
                     continue
@@ -120,14 +120,15 @@ def run_in_processes(work: Work, chunks: Iterable[list[Any]], workers: int) -> I
             worker.stop()
 
 
-def _bury(worker: _Worker, queue: deque[list[Any]]) -> Iterator[tuple[list[Any], ProcessDied]]:
-    worker.process.join(5)  # so that the exit code is its own
+def _handle_death(worker: _Worker, queue: deque[list[Any]]) -> Iterator[tuple[list[Any], ProcessDied]]:
+    """Report the item that killed the worker, and put the rest of its chunk back into the queue."""
+    worker.process.join(5)  # wait for its own exit code before `stop` terminates it
     code = worker.process.exitcode or 0
     worker.stop()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     if not worker.ready:
-        hint = "in a script, the call must stand below `if __name__ == '__main__':`"
-        raise OSError(f"a worker process could not be started ({how}); {hint}")
+        hint = "in a script, put the call below `if __name__ == '__main__':`"
+        raise OSError(f"could not start a worker process ({how}); {hint}")
     if worker.chunk:
         culprit = worker.chunk.pop(worker.index)
         if worker.chunk:

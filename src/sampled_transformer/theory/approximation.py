@@ -1,4 +1,4 @@
-"""The value mapping (appendix E, step 4), and with it any piece-wise constant set-to-set function."""
+"""The value mapping (appendix E, step 4), and the network that approximates a set-to-set function."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Function = Callable[[Floats], Floats]  # (inputs, d, n) -> (inputs, d, n)
 
 @dataclass(frozen=True)
 class Approximation:
-    """The network of the proof for one function: embedding, quantisation, contextual mapping, value mapping.
+    """The proof's network for one function: embedding, quantisation, contextual mapping, value mapping.
 
-    `values` maps each id to the column it stands for. The proof spends one feed-forward layer on each id
-    (`value_mapping_by_layers`); looking it up is the same.
+    `values` maps each id to its output column. The proof uses one feed-forward layer per id
+    (`value_mapping_by_layers`); we look the id up in a dictionary, which is equivalent.
     """
 
     setting: Setting
@@ -32,12 +32,12 @@ class Approximation:
 
     @property
     def layers(self) -> tuple[int, int, int]:
-        """Feed-forward layers of the quantisation, attention layers, feed-forward layers of the value mapping."""
+        """Number of feed-forward layers for the quantisation, attention layers, and layers for the value mapping."""
         n, d, steps = self.setting.n, self.setting.d, self.setting.steps
         return n * d * steps, (n - 1) * self.setting.base + n, n * self.setting.inputs
 
     def __call__(self, points: Floats) -> Floats:
-        """Points in [0, 1), (inputs, d, n), to columns of the same shape."""
+        """Map points in [0, 1), (inputs, d, n), to outputs of the same shape."""
         cells = quantise(points, self.setting)
         number = _cell_numbers(cells, self.setting)
         _, first, inverse = np.unique(number, return_index=True, return_inverse=True)
@@ -49,10 +49,10 @@ class Approximation:
 def approximate(
     function: Function, n: int, d: int, delta: Delta, *, order: Sequence[int] | None = None, limit: int = 200_000
 ) -> Approximation:
-    """The network that equals `function` at the centre of every cell of the grid and is constant on the cell.
+    """Build the network that equals `function` at the centre of every grid cell and is constant on each cell.
 
-    `order` is the cycle of all attention layers, `Cycle.order[0].tolist()`. It takes one id for each point of each of
-    the delta^(-nd) cells, so `limit` bounds the cells.
+    `order` is the cycle that all attention layers use, `Cycle.order[0].tolist()`. The network needs one id per point
+    for each of the delta^(-nd) cells; `limit` is the largest number of cells we accept.
     """
     setting = Setting.of(n, d, delta)
     if setting.inputs > limit:
@@ -61,7 +61,7 @@ def approximate(
     cells = all_inputs(setting)
     wanted = np.asarray(function(cell_centres(cells, setting)), dtype=np.float64)
     if wanted.shape != cells.shape:
-        raise ValueError(f"function: expected to keep the shape {cells.shape}, got {wanted.shape}")
+        raise ValueError(f"function: expected a result of shape {cells.shape}, got {wanted.shape}")
     constant = constant_above(setting, wanted)
     ids = identify(cells, setting, order=walk, constant=constant)
     columns = wanted.swapaxes(1, 2).reshape(-1, d)
@@ -69,17 +69,18 @@ def approximate(
 
 
 def cell_centres(cells: Integers, setting: Setting) -> Floats:
+    """The centres of grid cells given in half steps, as real numbers."""
     return (cells.astype(np.float64) + 1) / (2 * setting.steps)
 
 
 def constant_above(setting: Setting, wanted: Floats) -> int:
-    """A constant c of the all-max-shifts, at least the paper's, with every id above every u^T A that is wanted.
+    """A constant c for the all-max-shifts, at least the paper's, that makes every id larger than every output u^T A.
 
-    The layers of the value mapping work one after the other. A column that already holds its output A must not be
-    taken for an id that a later layer waits for; c = 2 n^2 delta^(-nd-1) does not exclude it.
+    The layers of the value mapping run one after the other. A later layer must not mistake a finished output column A
+    for an id; the paper's c = 2 n^2 delta^(-nd-1) does not rule this out.
     """
     if not np.isfinite(wanted).all():
-        raise ValueError("function: expected finite values, got others")
+        raise ValueError("function: expected finite values, got NaN or infinity")
     largest = Fraction(float(np.abs(wanted).max())) * setting.spacing  # bounds |u^T A|
     constant = setting.all_max_constant
     while constant**setting.n * (setting.n - 1) * setting.spacing <= largest:
@@ -88,9 +89,9 @@ def constant_above(setting: Setting, wanted: Floats) -> int:
 
 
 def value_mapping_by_layers(values: Integers, setting: Setting, outputs: dict[int, Sequence[Fraction]]) -> Integers:
-    """Step 4 to the letter: for each id, one layer sets the columns whose u^T is within delta/2 of it to its output.
+    """Step 4 exactly as in the paper: one layer per id replaces every column L_k with |u^T L_k - id| < delta/2.
 
-    `values` (inputs, d, n) are what the attention layers leave, in half steps; so are the outputs.
+    `values` (inputs, d, n) is the result of the attention layers, in half steps; so are the outputs.
     """
     mapped = values.astype(object)
     for identity, output in outputs.items():
@@ -104,7 +105,10 @@ def value_mapping_by_layers(values: Integers, setting: Setting, outputs: dict[in
 def distance(
     function: Function, network: Function, setting: Setting, *, p: float = 2, samples: int = 4000, seed: int = 0
 ) -> float:
-    """d_p of Eq. 2 over [0, 1)^(d x n), estimated on random points: the same ones for the same seed."""
+    """The distance of Eq. 2, d_p(f, g) = (integral of ||f(X) - g(X)||_p^p dX)^(1/p) over [0, 1)^(d x n).
+
+    We estimate the integral on random points, which depend only on the seed.
+    """
     if p < 1:
         raise ValueError(f"p: expected at least 1, got {p}")
     points = np.random.default_rng(seed).random((samples, setting.d, setting.n))
@@ -113,24 +117,27 @@ def distance(
 
 
 def rank(points: Floats) -> Floats:
-    """How many points lie below along each axis, of n - 1."""
-    return (points[:, :, None] < points[..., None]).sum(-1) / max(points.shape[-1] - 1, 1)
+    """Along each axis, the share of the other n - 1 points that lie below."""
+    below: Floats = (points[:, :, None] < points[..., None]).sum(-1) / max(points.shape[-1] - 1, 1)
+    return below
 
 
 def farthest(points: Floats) -> Floats:
-    """The distance to the farthest point of the set, in every feature."""
+    """The distance to the farthest point of the set, repeated in every feature."""
     apart = np.sqrt(((points[:, :, None] - points[..., None]) ** 2).sum(1))
     return np.broadcast_to(apart.max(-1)[:, None], points.shape).copy()
 
 
 def centred(points: Floats) -> Floats:
-    """The offset from the centre of the set."""
-    return points - points.mean(-1, keepdims=True)
+    """The offset from the mean of the set."""
+    offset: Floats = points - points.mean(-1, keepdims=True)
+    return offset
 
 
 FUNCTIONS: dict[str, Function] = {"centred": centred, "farthest": farthest, "rank": rank}
 
 
 def _cell_numbers(cells: Integers, setting: Setting) -> NDArray[np.int64]:
+    """Number the cells, so that equal inputs are easy to find."""
     digits = cells.astype(np.int64).reshape(len(cells), -1) // 2
     return digits @ setting.steps ** np.arange(digits.shape[1], dtype=np.int64)

@@ -1,4 +1,7 @@
-"""The bounds of appendix E as the paper writes them, in real numbers: exact fractions, no ids."""
+"""The inequalities of appendix E as the paper writes them, evaluated as exact fractions.
+
+Notation: Delta = `setting.spacing`, delta^-d = `setting.base`, l~_j is the id of token j after the selective shifts.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from .grid import Setting
 
 
 def column_width(setting: Setting) -> Fraction:
-    """delta^(-d+1) - delta, the width of the interval of each l_i."""
+    """The width of the interval of each l_i: delta^(-d+1) - delta."""
     return setting.delta * (setting.base - 1)
 
 
 def selected_interval(setting: Setting, j: int) -> tuple[Fraction, Fraction]:
-    """The interval of l~_j, j from 1, that the paper gives."""
+    """The paper's interval for l~_j, j = 1, ..., n. It follows from the closed form of l~_j (`claims.closed_form`)."""
     n, base, spacing, width = setting.n, setting.base, Fraction(setting.spacing), column_width(setting)
     if j == 1:
         return (n - 1) * spacing, (n - 1) * spacing + width
@@ -25,7 +28,7 @@ def selected_interval(setting: Setting, j: int) -> tuple[Fraction, Fraction]:
 
 
 def gap_chain(setting: Setting, i: int) -> list[Fraction]:
-    """Lower end of l~_(i+1) minus upper end of l~_i: itself, then the four lines that follow it in the paper."""
+    """The lower end of l~_(i+1) minus the upper end of l~_i, and then the four lines that the paper derives from it."""
     n, base, spacing, width = setting.n, Fraction(setting.base), setting.spacing, column_width(setting)
     exact = selected_interval(setting, i + 1)[0] - selected_interval(setting, i)[1]
     bracket = (1 + base) / (1 - base) - 2 * base / (1 - base) * base ** (i - 2) + 2 * base ** (i - 1) + base**i
@@ -38,16 +41,17 @@ def gap_chain(setting: Setting, i: int) -> list[Fraction]:
 
 
 def upper_bound_as_written(setting: Setting, i: int) -> Fraction:
-    """delta^(-(i-1)d) (i - 1 + delta) (delta^-d - 1) of eq:upper_bound_selective_op; n for i repairs it."""
-    return setting.base ** (i - 1) * (i - 1 + setting.delta) * (setting.base - 1)
+    """eq:upper_bound_selective_op as written: delta^(-(i-1)d) (i - 1 + delta) (delta^-d - 1)."""
+    return Fraction(setting.base) ** (i - 1) * (i - 1 + setting.delta) * (setting.base - 1)
 
 
 def upper_bound_repaired(setting: Setting, i: int) -> Fraction:
-    return setting.base ** (i - 1) * (setting.n - 1 + setting.delta) * (setting.base - 1)
+    """eq:upper_bound_selective_op repaired: delta^(-(i-1)d) (n - 1 + delta) (delta^-d - 1)."""
+    return Fraction(setting.base) ** (i - 1) * (setting.n - 1 + setting.delta) * (setting.base - 1)
 
 
 def remainder_chain(setting: Setting) -> list[Fraction]:
-    """The bounds on what is not c^n l~_n in an id, each at most the next; the last is c^n delta."""
+    """The paper's bounds on the part of an id that is not c^n l~_n, each at most the next; the last is c^n delta."""
     n, c, top = setting.n, setting.all_max_constant, setting.base**setting.n
     scale = n * top * setting.steps  # n delta^(-nd-1)
     first = sum(comb(n, i) * c**i for i in range(n)) * n * top

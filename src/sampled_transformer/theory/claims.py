@@ -1,6 +1,7 @@
-"""What appendix E states on the way, step by step, each as a check that holds or gives its counter-example.
+"""The statements of appendix E as checks: each returns None if it holds, or a counter-example in words.
 
-Checks read a trace of the construction "pairs"; ids are in half steps, so that delta is 2 and one is 2 / delta.
+steps.py lists them in the paper's order. A check reads a trace of the construction "pairs". Ids are in half steps: the
+number delta is 2, and the number 1 is 2 / delta.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Check = Callable[[Trace], str | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement: where the paper makes it, and, where it fails, what takes its place.
+    """One statement: where the paper makes it, how to check it and, if it fails, how to repair it.
 
-    `ours` marks what the paper does not state, or leaves open, but a reader would want to know.
+    `ours` marks questions that the paper does not answer but a reader may ask.
     """
 
     name: str
@@ -37,12 +38,12 @@ class Claim:
 
     @property
     def expected(self) -> bool:
-        """Whether the statement holds as it is written here."""
+        """Whether the statement holds as written; those that fail have a repair."""
         return not self.repair
 
 
 def first_failure(trace: Trace, holds: Integers, shown: Integers) -> str | None:
-    """The first input for which not all of a row holds, with the ids that show it."""
+    """Describe the first input for which `holds` (inputs, ...) is not True everywhere, with its ids `shown`."""
     failed = np.flatnonzero(~holds.reshape(len(trace.inputs), -1).all(axis=1))
     if not len(failed):
         return None
@@ -51,7 +52,7 @@ def first_failure(trace: Trace, holds: Integers, shown: Integers) -> str | None:
 
 
 def mismatch(trace: Trace, got: Integers, expected: Integers) -> str | None:
-    """The first input whose ids are not those that a formula gives."""
+    """Describe the first input whose ids differ from those of a formula."""
     failed = np.flatnonzero((got != expected).any(axis=1))
     if not len(failed):
         return None
@@ -61,12 +62,13 @@ def mismatch(trace: Trace, got: Integers, expected: Integers) -> str | None:
 
 
 def order_before(trace: Trace) -> str | None:
+    """l_2 < l_3 < ... < l_n < l_1."""
     rolled = np.roll(trace.start, -1, axis=1)
     return first_failure(trace, rolled[:, :-1] < rolled[:, 1:], trace.start)
 
 
 def projection_on_cells(trace: Trace) -> str | None:
-    """u^T is one-to-one on the values of each column: base^n inputs have base different ids in each column."""
+    """u^T is one-to-one on the values of each column."""
     for token in range(trace.setting.n):
         columns = {tuple(column) for column in trace.inputs[:, :, token].tolist()}
         if len(columns) != len(set(trace.start[:, token].tolist())):
@@ -75,7 +77,7 @@ def projection_on_cells(trace: Trace) -> str | None:
 
 
 def projection_on_all(trace: Trace) -> str | None:
-    """u^T on all of {0, delta, ..., n - delta}^d."""
+    """u^T is one-to-one on all of {0, delta, ..., n - delta}^d."""
     setting = trace.setting
     seen: dict[int, tuple[int, ...]] = {}
     for column in np.ndindex(*[setting.n * setting.steps] * setting.d):
@@ -88,16 +90,18 @@ def projection_on_all(trace: Trace) -> str | None:
 
 
 def shift_with_written_pairs(trace: Trace) -> str | None:
+    """With the pairs of eq:selective_attn as written, l~_2 = l_2 + delta^-d (l_1 - l_2)."""
     written = run(trace.inputs, trace.setting, "written").selected
     return mismatch(trace, written[:, :2], closed_form(trace)[:, :2])
 
 
 def closed_forms(trace: Trace) -> str | None:
+    """The selective shifts give the closed form of every l~_j."""
     return mismatch(trace, trace.selected, closed_form(trace))
 
 
 def closed_form(trace: Trace) -> Integers:
-    """l~_j = l_j + sum_k delta^(-kd) (l_(j-k) - l_(j-k+1)) + delta^(-(j-1)d) (l_1 - l_2)."""
+    """l~_j = l_j + sum_{k=1}^{j-2} delta^(-kd) (l_(j-k) - l_(j-k+1)) + delta^(-(j-1)d) (l_1 - l_2), and l~_1 = l_1."""
     start, base = trace.start, trace.setting.base
     out = start.copy()
     for j in range(2, trace.setting.n + 1):
@@ -108,22 +112,26 @@ def closed_form(trace: Trace) -> Integers:
 
 
 def closed_forms_with_all(trace: Trace) -> str | None:
+    """The closed forms also hold if all n pairs take part, including g^1."""
     return mismatch(trace, run(trace.inputs, trace.setting, "closed").selected, closed_form(trace))
 
 
 def order_after(trace: Trace) -> str | None:
+    """(n - 1) Delta <= l_1 < l~_2 < ... < l~_n."""
     setting, ids = trace.setting, trace.selected
     lowest = (setting.n - 1) * setting.spacing * 2 * setting.steps
     return first_failure(trace, (ids[:, :-1] < ids[:, 1:]) & (ids[:, :1] >= lowest), ids)
 
 
 def inside_intervals(trace: Trace) -> str | None:
+    """Every l~_j lies in `selected_interval`."""
     bounds = [selected_interval(trace.setting, j) for j in range(1, trace.setting.n + 1)]
     lower, upper = (np.array(side, dtype=object) / trace.setting.half_step for side in zip(*bounds, strict=True))
     return first_failure(trace, (trace.selected >= lower) & (trace.selected <= upper), trace.selected)
 
 
 def gap_inequalities(trace: Trace) -> str | None:
+    """Each line of `gap_chain` follows from the one before."""
     for i in range(2, trace.setting.n):
         exact, second, *weaker = gap_chain(trace.setting, i)
         if exact != second or any(one < two for one, two in pairwise([second, *weaker])):
@@ -132,7 +140,7 @@ def gap_inequalities(trace: Trace) -> str | None:
 
 
 def gaps_positive(trace: Trace) -> str | None:
-    """Whether the intervals of l~_i and l~_(i+1), as they really are, are disjoint."""
+    """The true ranges of l~_i and l~_(i+1) are disjoint."""
     ids, setting = trace.selected, trace.setting
     for i in range(1, setting.n):
         highest, lowest = ids[:, i - 1].max(), ids[:, i].min()
@@ -142,10 +150,12 @@ def gaps_positive(trace: Trace) -> str | None:
 
 
 def selected_is_contextual(trace: Trace) -> str | None:
+    """The selective shifts alone are a contextual mapping."""
     return repeated_between(trace, trace.selected)
 
 
 def one_to_one(ids: Integers, trace: Trace, tokens: Iterable[int]) -> str | None:
+    """[l_1 ... l_n] -> l~_k is one-to-one for each k in `tokens`."""
     for token in tokens:
         seen: dict[int, int] = {}
         for row, identity in enumerate(ids[:, token].tolist()):
@@ -156,7 +166,7 @@ def one_to_one(ids: Integers, trace: Trace, tokens: Iterable[int]) -> str | None
 
 
 def upper_bound_written(trace: Trace) -> str | None:
-    """As written, with i - 1 + delta, for the tokens from the second on."""
+    """l~_i <= `upper_bound_as_written` for i >= 2."""
     setting = trace.setting
     for i in range(2, setting.n + 1):
         highest = setting.real(trace.selected[:, i - 1].max())
@@ -166,6 +176,7 @@ def upper_bound_written(trace: Trace) -> str | None:
 
 
 def upper_bound_final(trace: Trace) -> str | None:
+    """l~_i <= n delta^(-id) - delta."""
     setting = trace.setting
     bound = np.array([setting.n * setting.base**i * 2 * setting.steps - 2 for i in range(1, setting.n + 1)])
     return first_failure(trace, trace.selected <= bound, trace.selected)
@@ -185,7 +196,7 @@ def order_of_first_shift(trace: Trace) -> str | None:
 
 
 def shifts_in_closed_form(trace: Trace) -> str | None:
-    """u^T M^t_k = sum_i binomial(t, i) c^i l~_min(k+i, n), for every layer t."""
+    """u^T M^t_k = sum_{i=0}^{t} binomial(t, i) c^i l~_min(k+i, n), for every layer t."""
     n, c = trace.setting.n, trace.setting.all_max_constant
     for t, ids in enumerate(trace.spread, start=1):
         expected = np.zeros_like(ids)
@@ -205,31 +216,33 @@ def second_shift_as_written(trace: Trace) -> str | None:
 
 
 def remainder_inequalities(trace: Trace) -> str | None:
+    """Each line of `remainder_chain` is at most the next."""
     chain = remainder_chain(trace.setting)
     return None if all(one <= two for one, two in pairwise(chain)) else str(chain)
 
 
 def powers_below_two(trace: Trace) -> str | None:
-    """eq:ineq_for_allmax for this n."""
+    """eq:ineq_for_allmax: ((2n+1)/2n)^k increases with k, and is at most 2 for k = n."""
     ratio = Fraction(2 * trace.setting.n + 1, 2 * trace.setting.n)
     powers = [ratio**power for power in range(1, trace.setting.n + 1)]
     return None if powers == sorted(powers) and powers[-1] <= 2 else f"{powers}"
 
 
 def inside_final_interval(trace: Trace) -> str | None:
+    """u^T M^n_k is in [c^n l~_n, c^n (l~_n + delta))."""
     c = trace.setting.all_max_constant**trace.setting.n
     lower = c * trace.selected[:, -1:]
     return first_failure(trace, (trace.ids >= lower) & (trace.ids < lower + 2 * c), trace.ids)
 
 
 def after_layers(trace: Trace, layers: int) -> str | None:
-    """Definition 3.2 after so many all-max-shifts."""
+    """Definition 3.2 holds after this many all-max-shifts."""
     ids = trace.spread[layers - 1] if layers else trace.selected
     return repeated_within(trace, ids) or repeated_between(trace, ids)
 
 
 def shift_keeps_ids_apart(trace: Trace) -> str | None:
-    """Whether an all-max-shift keeps different ids different, for some c: a one-to-one layer need not."""
+    """An all-max-shift keeps different ids of an input different, for any c."""
     n = trace.setting.n
     for c in (1, 2):
         for ids in np.ndindex(*[2 * n] * n):
@@ -240,7 +253,7 @@ def shift_keeps_ids_apart(trace: Trace) -> str | None:
 
 
 def one_direction(trace: Trace) -> str | None:
-    """The construction "cycle": the same l~_j, then ids in the order n > 1 > 2 > ... > n - 1, from n - 1 layers on."""
+    """The construction "cycle": the same l~_j; after n - 1 and n all-max-shifts, ids fall in the order n, 1, 2, ..."""
     cycle = run(trace.inputs, trace.setting, "cycle")
     constant = trace.setting.all_max_constant
     for layers in (trace.setting.n - 1, trace.setting.n):
@@ -254,6 +267,7 @@ def one_direction(trace: Trace) -> str | None:
 
 
 def embedding_for_all_orders(trace: Trace) -> str | None:
+    """One W_p gives the embedding E = W_p P for a cloud P and for the same cloud in reverse order."""
     n = trace.setting.n
     cloud = [[k + 1, 0, 0] for k in range(n)]
     cloud = [*np.eye(3, dtype=int).tolist(), *cloud][:n]
@@ -263,6 +277,7 @@ def embedding_for_all_orders(trace: Trace) -> str | None:
 
 
 def subset_sees_itself(trace: Trace) -> str | None:
+    """With the path of Eq. 4, n_s - 1 layers connect every pair of a subset."""
     n = trace.setting.n
     seen = patterns.reach(patterns.path(n), n - 1)
     blind = [k for k in range(n) if len(seen[k]) < n]
@@ -270,12 +285,13 @@ def subset_sees_itself(trace: Trace) -> str | None:
 
 
 def cycle_sees_itself(trace: Trace) -> str | None:
+    """With the closed cycle, n - 1 layers connect every pair of tokens."""
     n = trace.setting.n
     return None if all(len(seen) == n for seen in patterns.reach(patterns.cycle_to_next(n), n - 1)) else f"n={n}"
 
 
 def every_cycle_serves(trace: Trace) -> str | None:
-    """The same layers and embedding, on all (n-1)! cycles."""
+    """The same layers and embedding give a contextual mapping for all (n-1)! cycles."""
     failures = [successor for successor in all_successors(trace.setting.n) if not serves(trace, successor)]
     if not failures:
         return None
@@ -284,7 +300,7 @@ def every_cycle_serves(trace: Trace) -> str | None:
 
 
 def all_successors(n: int) -> Iterator[list[int]]:
-    """Every Hamiltonian cycle of n tokens."""
+    """Yield every Hamiltonian cycle of n tokens as its successors."""
     for rest in permutations(range(1, n)):
         order, successor = [0, *rest], [0] * n
         for one, two in zip(order, [*rest, 0], strict=True):
@@ -293,6 +309,7 @@ def all_successors(n: int) -> Iterator[list[int]]:
 
 
 def written_out(successor: list[int]) -> str:
+    """The cycle from the successor of token 1 back to token 1, as text."""
     order = [successor[0]]
     while order[-1] != 0:
         order.append(successor[order[-1]])
@@ -300,7 +317,7 @@ def written_out(successor: list[int]) -> str:
 
 
 def serves(trace: Trace, successor: list[int]) -> bool:
-    """Whether whole layers of this cycle are a contextual mapping, with the embedding left as it is."""
+    """Whether layers with this cycle are a contextual mapping if the embedding stays the same."""
     pattern = patterns.from_successor(successor)
     n = trace.setting.n
     other = run_patterns(trace.inputs, trace.setting, dict.fromkeys(range(1, n), pattern), pattern)
@@ -308,7 +325,7 @@ def serves(trace: Trace, successor: list[int]) -> bool:
 
 
 def settings_by_size(largest: int, most: int = 5) -> list[Setting]:
-    """All settings with at most `largest` inputs and `most` tokens, the smallest grid first."""
+    """All settings with at most `largest` inputs and `most` tokens, smallest grid first."""
     found = [
         Setting(n, d, steps)
         for n in range(2, most + 1)
@@ -320,7 +337,10 @@ def settings_by_size(largest: int, most: int = 5) -> list[Setting]:
 
 
 def counterexamples(claims: Iterable[Claim], largest: int = 512) -> Iterator[tuple[Claim, Setting | None, str | None]]:
-    """For each claim the smallest grid on which it fails, found by running every input of every smaller grid."""
+    """Yield each claim with the smallest grid on which it fails and the counter-example (None, None if it holds).
+
+    We run every input of every grid with at most `largest` inputs.
+    """
     traces = [run(all_inputs(setting), setting) for setting in settings_by_size(largest)]
     for claim in claims:
         found = ((trace.setting, claim.check(trace)) for trace in traces)

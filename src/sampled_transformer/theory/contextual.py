@@ -1,4 +1,8 @@
-"""The contextual mapping (Definition 3.2) that selective shifts and all-max-shifts make together (appendix E.2)."""
+"""The contextual mapping (Definition 3.2): selective shifts followed by all-max-shifts (appendix E.2).
+
+Definition 3.2: q maps every input L of the grid to n ids such that (1) the ids of one input are all different, and
+(2) two different inputs have no id in common.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..support.registry import look_up
 from . import patterns
 from .grid import Delta, Integers, Setting, all_inputs, embedding, random_inputs
 from .heads import all_max_shift, project, selective_shift
 from .patterns import Pattern
 
-EXHAUSTIVE = 100_000  # the largest grid that is run whole if nothing else is said
+EXHAUSTIVE = 100_000  # by default, we run grids of up to this many inputs completely
 
 
 @dataclass(frozen=True)
 class Construction:
-    """A reading of the proof: the pattern of the selective shifts for token i, and that of the all-max-shifts.
+    """One reading of the proof: the pattern of the selective shifts for token i, and that of the all-max-shifts.
 
-    `first` is the first token that is shifted: 1, since the closed forms leave l_1 alone, or 0 where g^1 takes part.
+    `first` is the first token to shift: 1, because the closed forms do not change l_1, or 0 to include g^1.
     """
 
     title: str
@@ -29,31 +34,31 @@ class Construction:
 
 
 CONSTRUCTIONS = {
-    "pairs": Construction("the proof as its closed forms mean it", patterns.pair, patterns.cycle_to_next),
-    "written": Construction("eq:selective_attn to the letter", patterns.pair_as_written, patterns.cycle_to_next),
-    "closed": Construction("all of g^1 ... g^n, as SAttn writes", patterns.pair, patterns.cycle_to_next, first=0),
+    "pairs": Construction("the proof with the pairs of its closed forms", patterns.pair, patterns.cycle_to_next),
+    "written": Construction("eq:selective_attn as written", patterns.pair_as_written, patterns.cycle_to_next),
+    "closed": Construction("all of g^1 ... g^n, as in SAttn", patterns.pair, patterns.cycle_to_next, first=0),
     "cycle": Construction(
-        "one whole cycle, one direction", lambda n, i: patterns.cycle_to_previous(n), patterns.cycle_to_previous
+        "whole cycles in one direction", lambda n, i: patterns.cycle_to_previous(n), patterns.cycle_to_previous
     ),
 }
 
 
 @dataclass
 class Trace:
-    """What a construction makes of a batch of inputs: ids u^T L, (inputs, n), in half steps, at each stage."""
+    """A construction applied to a batch of inputs: the ids u^T L, (inputs, n), in half steps, after each stage."""
 
     setting: Setting
     inputs: Integers  # (inputs, d, n), without the embedding
-    start: Integers  # l_1 ... l_n
-    selected: Integers  # l~_1 ... l~_n
-    spread: list[Integers]  # after each all-max-shift
-    values: Integers  # (inputs, d, n), what the last layer leaves
-    layers: list[Integers] = field(default_factory=list)  # ids after every layer, if asked for
-    attentions: int = 0
+    start: Integers  # l_1 ... l_n, the ids before the first layer
+    selected: Integers  # l~_1 ... l~_n, the ids after all selective shifts
+    spread: list[Integers]  # the ids after each all-max-shift
+    values: Integers  # (inputs, d, n), the output of the last layer
+    layers: list[Integers] = field(default_factory=list)  # the ids after every layer, with keep=True
+    attentions: int = 0  # number of attention layers
 
     @property
     def ids(self) -> Integers:
-        """q(L), the result."""
+        """q(L), the ids after the last layer."""
         return self.spread[-1]
 
 
@@ -65,8 +70,11 @@ def run(
     constant: int | None = None,
     keep: bool = False,
 ) -> Trace:
-    """Send inputs of the grid, (inputs, d, n), through all layers; `constant` replaces c of the all-max-shifts."""
-    reading = construction_of(construction)
+    """Send inputs of the grid, (inputs, d, n), through all layers of a construction.
+
+    `constant` replaces the constant c of the all-max-shifts; `keep` stores the ids after every layer.
+    """
+    reading = look_up("construction", construction, CONSTRUCTIONS)
     return run_patterns(
         inputs,
         setting,
@@ -86,7 +94,7 @@ def run_patterns(
     constant: int | None = None,
     keep: bool = False,
 ) -> Trace:
-    """delta^-d selective shifts for each token of `select`, in its order, then n all-max-shifts."""
+    """Apply delta^-d selective shifts per token of `select`, in its order, then n all-max-shifts."""
     values = inputs + embedding(setting)
     start = project(values, setting)
     trace = Trace(setting, inputs, start, start, [], values, [start] if keep else [])
@@ -107,7 +115,7 @@ def run_patterns(
 
 
 def windows(setting: Setting, token: int) -> range:
-    """The ids that token can have before it is shifted, in half steps: one selective shift for each."""
+    """The ids that a token can have before it is shifted, in half steps. Each needs one selective shift."""
     place = setting.n - 1 if token == 0 else token - 1
     lowest = 2 * setting.steps * setting.spacing * place
     return range(lowest, lowest + 2 * setting.base, 2)
@@ -120,7 +128,7 @@ def identify(
     order: Sequence[int] | None = None,
     constant: int | None = None,
 ) -> Integers:
-    """q(L) for points whose embedding follows the cycle `order` (`Cycle.order[0].tolist()`), (inputs, n)."""
+    """The ids q(L), (inputs, n), of points whose embedding follows the cycle `order` (`Cycle.order[0].tolist()`)."""
     tokens = patterns.tokens_of(range(setting.n) if order is None else order)
     if len(tokens) != setting.n:
         raise ValueError(f"order: expected {setting.n} points, got {len(tokens)}")
@@ -131,18 +139,19 @@ def identify(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Definition 3.2, checked: None where a rule holds, else the counter-example in words."""
+    """The result of checking Definition 3.2: `within` and `between` are None, or a counter-example in words."""
 
     setting: Setting
     inputs: int
     exhaustive: bool
     attentions: int
-    digits: int  # of the largest id, as a multiple of delta
-    within: str | None
-    between: str | None
+    digits: int  # number of digits of the largest id, counted in multiples of delta
+    within: str | None  # rule 1: the ids of one input are different
+    between: str | None  # rule 2: different inputs share no id
 
     @property
     def holds(self) -> bool:
+        """Whether both rules hold."""
         return self.within is None and self.between is None
 
 
@@ -158,7 +167,7 @@ def contextual_mapping(
 ) -> Verdict:
     """Run the construction on every input of the grid and check Definition 3.2.
 
-    A grid of more than `limit` inputs is checked on `samples` random ones.
+    For a grid of more than `limit` inputs we use `samples` random inputs.
     """
     setting = Setting.of(n, d, delta)
     exhaustive = setting.inputs <= limit
@@ -177,7 +186,7 @@ def contextual_mapping(
 
 
 def repeated_within(trace: Trace, ids: Integers) -> str | None:
-    """Rule 1 of Definition 3.2: an input two of whose ids agree."""
+    """Rule 1 of Definition 3.2: describe an input with two equal ids, or return None."""
     for row, line in enumerate(ids.tolist()):
         if len(set(line)) < len(line):
             return f"{describe(trace, row)} has ids {numbers(trace.setting, line)}"
@@ -185,7 +194,7 @@ def repeated_within(trace: Trace, ids: Integers) -> str | None:
 
 
 def repeated_between(trace: Trace, ids: Integers) -> str | None:
-    """Rule 2 of Definition 3.2: two inputs that share an id."""
+    """Rule 2 of Definition 3.2: describe two inputs that share an id, or return None."""
     owner: dict[int, tuple[int, int]] = {}
     for row, line in enumerate(ids.tolist()):
         for token, identity in enumerate(line):
@@ -199,16 +208,11 @@ def repeated_between(trace: Trace, ids: Integers) -> str | None:
 
 
 def describe(trace: Trace, row: int) -> str:
-    """An input as the columns of G, one for each token."""
+    """An input as text: the columns of G, one per token."""
     columns = trace.inputs[row].T.tolist()
     return "G=" + "|".join(numbers(trace.setting, column) for column in columns)
 
 
 def numbers(setting: Setting, values: Sequence[int]) -> str:
+    """Values in half steps as the numbers they stand for, as text."""
     return ",".join(str(setting.real(value)) for value in values)
-
-
-def construction_of(name: str) -> Construction:
-    if name not in CONSTRUCTIONS:
-        raise ValueError(f"construction: expected one of {', '.join(CONSTRUCTIONS)}, got {name!r}")
-    return CONSTRUCTIONS[name]

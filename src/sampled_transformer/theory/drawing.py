@@ -1,4 +1,4 @@
-"""How ids spread layer by layer: as text, and as an SVG picture."""
+"""Draw how the ids spread layer by layer: as text, and as an SVG picture."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MARKS = "123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def layer_names(trace: Trace) -> list[str]:
-    """The rows of a trace that kept its layers."""
+    """The names of the layers of a trace that kept them."""
     selective = len(trace.layers) - 1 - len(trace.spread)
     psi, omega = (f"shift {k + 1}" for k in range(selective)), (f"all-max {k + 1}" for k in range(len(trace.spread)))
     return ["start", *psi, *omega]
 
 
 def draw_text(trace: Trace, row: int) -> str:
-    """The ids of one input on a line for each layer, on a logarithmic scale; the marks are the tokens."""
+    """Draw the ids of one input on a logarithmic scale, one line per layer. The marks are the token numbers."""
     lines = []
     top = _height(trace, max(trace.layers[-1][row]))
     for name, ids in zip(layer_names(trace), trace.layers, strict=True):
@@ -34,7 +34,7 @@ def draw_text(trace: Trace, row: int) -> str:
 
 
 def spread_table(trace: Trace) -> list[list[str]]:
-    """For each layer over all inputs: the largest id, different ids, and ids that belong to more than one input."""
+    """One row per layer: the largest id, the number of different ids, of tokens, and of ids shared by two inputs."""
     rows = []
     for name, ids in zip(layer_names(trace), trace.layers, strict=True):
         owners = Counter(identity for line in ids.tolist() for identity in set(line))
@@ -44,7 +44,7 @@ def spread_table(trace: Trace) -> list[list[str]]:
 
 
 def draw_svg(trace: Trace, most: int = 64) -> str:
-    """Ids against layers, one line for each token of at most `most` inputs, coloured by token."""
+    """Plot ids against layers: one line per token for up to `most` inputs, coloured by token."""
     wide, high, left, below = 900, 520, 70, 40
     top = math.ceil(_height(trace, trace.layers[-1].max()))
     across = (wide - left - 20) / (len(trace.layers) - 1)
@@ -74,10 +74,11 @@ def draw_svg(trace: Trace, most: int = 64) -> str:
 
 
 def _height(trace: Trace, identity: int) -> float:
-    """log10 of 1 + the id in steps of delta; exact integers beyond a float's range included."""
+    """log10(1 + id / delta). It also works for integers that are too large for a float."""
     return math.log10(1 + int(identity) // 2)
 
 
 def _short(value: Fraction) -> str:
+    """A number in at most about ten characters."""
     text, whole = str(value), str(int(value))
     return text if len(text) <= 10 else f"{whole[0]}.{whole[1:3]}e{len(whole) - 1}"

@@ -1,6 +1,6 @@
 """The grid, the positional embedding and the quantisation of the proof (appendix E, steps 1 and 2).
 
-All arithmetic is exact: values are Python integers that count half steps, delta / 2, because the thresholds of the
+All arithmetic is exact. Values are Python integers that count half steps of delta / 2, because the thresholds of the
 heads lie halfway between two grid values. A batch of inputs is an array of such integers, (inputs, d, n).
 """
 
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[Any]  # dtype object: Python integers, which do not overflow
+Integers = NDArray[Any]  # dtype object: Python integers, which cannot overflow
 Delta = Fraction | str | float
 
 
 @dataclass(frozen=True)
 class Setting:
-    """n tokens of d features on a grid of `steps` = 1 / delta values a coordinate."""
+    """The size of the problem: n tokens with d features, on a grid of `steps` = 1 / delta values per coordinate."""
 
     n: int
     d: int
@@ -33,6 +33,7 @@ class Setting:
 
     @classmethod
     def of(cls, n: int, d: int, delta: Delta) -> Setting:
+        """The setting with the given delta, such as "1/4", 0.25 or Fraction(1, 4)."""
         try:
             step = Fraction(delta).limit_denominator(10**6) if isinstance(delta, float) else Fraction(delta)
         except (ValueError, ZeroDivisionError, OverflowError):
@@ -47,31 +48,31 @@ class Setting:
 
     @property
     def half_step(self) -> Fraction:
-        """The unit in which values are counted."""
+        """The unit in which we count values: delta / 2."""
         return self.delta / 2
 
     @property
     def base(self) -> int:
-        """delta^-d, the values that one column can take, and the constant c of the selective shift."""
-        return self.steps**self.d
+        """delta^-d: the number of values of one column, and the constant c of the selective shift."""
+        return int(self.steps**self.d)
 
     @property
     def spacing(self) -> int:
-        """Delta = 1 + delta^-1 + ... + delta^(-d+1), by which the ids of neighbouring columns are apart."""
+        """Delta = 1 + delta^-1 + ... + delta^(-d+1): the distance between the ids of neighbouring columns."""
         return sum(self.steps**row for row in range(self.d))
 
     @property
     def inputs(self) -> int:
-        """The size of the grid G_delta."""
-        return self.base**self.n
+        """The size of the grid G_delta: delta^(-nd)."""
+        return int(self.base**self.n)
 
     @property
     def all_max_constant(self) -> int:
-        """c = 2 n^2 delta^(-nd-1) of the all-max-shift."""
-        return 2 * self.n**2 * self.steps ** (self.n * self.d + 1)
+        """The constant of the all-max-shift: c = 2 n^2 delta^(-nd-1)."""
+        return int(2 * self.n**2 * self.steps ** (self.n * self.d + 1))
 
     def real(self, value: int) -> Fraction:
-        """A value counted in half steps as the number it stands for."""
+        """The number that a value in half steps stands for."""
         return value * self.half_step
 
     def __str__(self) -> str:
@@ -86,38 +87,38 @@ def all_inputs(setting: Setting) -> Integers:
 
 
 def random_inputs(setting: Setting, count: int, seed: int = 0) -> Integers:
-    """At most `count` different inputs of G_delta, drawn uniformly."""
+    """Up to `count` different inputs of G_delta, drawn uniformly."""
     digits = np.random.default_rng(seed).integers(setting.steps, size=(count, setting.n * setting.d))
     return _half_steps(np.unique(digits, axis=0), setting)
 
 
-def _half_steps(digits: NDArray[np.integer], setting: Setting) -> Integers:
-    """Digits, token after token, as values: (inputs, n d) -> (inputs, d, n)."""
+def _half_steps(digits: NDArray[np.integer[Any]], setting: Setting) -> Integers:
+    """Turn digits, one token after the other, into values: (inputs, n d) -> (inputs, d, n)."""
     values = 2 * digits.reshape(-1, setting.n, setting.d).swapaxes(1, 2)
     return values.astype(object)
 
 
 def embedding(setting: Setting) -> Integers:
-    """E of "Positional Embedding", (n,): n - 1 for the first token, i - 2 for the others; equal in all features."""
+    """The positional embedding E, (n,): n - 1 for token 1 and i - 2 for token i > 1, the same in all features."""
     places = [setting.n - 1, *range(setting.n - 1)]
     return np.array([2 * setting.steps * place for place in places], dtype=object)
 
 
 def quantise(points: NDArray[Any], setting: Setting) -> Integers:
-    """The grid value below each coordinate of [0, 1), (inputs, d, n): what the feed-forward layers of step 2 do."""
-    check_points(points, setting)
-    if points.dtype == object:
-        return 2 * np.floor(points * setting.steps)
-    return (2 * np.floor(points * setting.steps).astype(np.int64)).astype(object)
+    """Round each coordinate in [0, 1) down to the grid, (inputs, d, n), as the feed-forward layers of step 2 do."""
+    check_grid_points(points, setting)
+    cells = np.floor(points * setting.steps)
+    quantised: Integers = 2 * cells if points.dtype == object else (2 * cells.astype(np.int64)).astype(object)
+    return quantised
 
 
 def quantise_by_layers(points: NDArray[Any], setting: Setting) -> Integers:
-    """X -> L = G + E through n d / delta modified feed-forward layers (step 2), on exact fractions.
+    """Map X to L = G + E with n d / delta modified feed-forward layers (step 2), in exact fractions.
 
-    Layer (row, k) moves the entries of a row that lie in [k delta, (k + 1) delta) down to k delta and leaves the rest.
+    Layer (row, k) moves the entries of this row that are in [k delta, (k + 1) delta) down to k delta.
     """
-    check_points(points, setting)
-    values = points.astype(object) / setting.half_step + embedding(setting)
+    check_grid_points(points, setting)
+    values: Integers = points.astype(object) / setting.half_step + embedding(setting)
     for row in range(setting.d):
         for lower in range(0, 2 * setting.n * setting.steps, 2):
             inside = (values[:, row] >= lower) & (values[:, row] < lower + 2)
@@ -125,17 +126,18 @@ def quantise_by_layers(points: NDArray[Any], setting: Setting) -> Integers:
     return values
 
 
-def check_points(points: NDArray[Any], setting: Setting) -> None:
+def check_grid_points(points: NDArray[Any], setting: Setting) -> None:
+    """Raise a ValueError unless the points are (inputs, d, n) and in [0, 1)."""
     if points.ndim != 3 or points.shape[1:] != (setting.d, setting.n):
         raise ValueError(f"points: expected shape (inputs, {setting.d}, {setting.n}), got {points.shape}")
     if not bool(((points >= 0) & (points < 1)).all()):
-        raise ValueError("points: expected coordinates in [0, 1), got others")
+        raise ValueError(f"points: expected coordinates in [0, 1), got {points.min()} to {points.max()}")
 
 
 def embedding_from_coordinates(clouds: Sequence[Sequence[Sequence[int]]]) -> bool:
-    """Whether one matrix W_p gives E = W_p P for all these clouds at once, each a list of n points.
+    """Whether a single matrix W_p gives E = W_p P for all these clouds P, each a list of n points.
 
-    The rows of W_p obey the same equations, so that one row w with w . p_i = E_i decides.
+    All rows of W_p obey the same equations, so it is enough to look for one row w with w . p_i = E_i.
     """
     rows = []
     for cloud in clouds:

@@ -12,14 +12,14 @@ from .drawing import draw_text, spread_table
 from .grid import Setting, all_inputs
 from .steps import CLAIMS
 
-# (n, d, 1 / delta): exhaustively where the grid is small, on random inputs beyond.
+# (n, d, 1 / delta). Small grids are checked completely, larger ones on random inputs.
 MAPPINGS = [(n, d, steps) for n in (2, 3, 4) for d in (1, 2) for steps in (2, 3)]
 LARGER = [(5, 2, 3), (4, 2, 4), (6, 2, 5), (8, 3, 4), (16, 1, 10)]
 ERRORS = [(2, 1, (2, 4, 8, 16, 32)), (3, 1, (2, 4, 8, 16)), (2, 2, (2, 4, 8))]
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose columns line up in a terminal."""
+    """A Markdown table with aligned columns, so that it also reads well in a terminal."""
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
     widths = [max(len(row[column]) for row in escaped) for column in range(len(head))]
     padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in escaped]
@@ -29,7 +29,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def mapping_table(settings: Sequence[tuple[int, int, int]], limit: int, samples: int = 2000) -> str:
-    """Definition 3.2 for the construction of the closed forms and for the whole cycle, setting by setting."""
+    """Definition 3.2 for the constructions "pairs" and "cycle", one row per setting."""
     rows = []
     for n, d, steps in settings:
         delta = Fraction(1, steps)
@@ -45,7 +45,7 @@ def mapping_table(settings: Sequence[tuple[int, int, int]], limit: int, samples:
 
 
 def construction_table(largest: int = 512) -> str:
-    """The readings of the proof, and the smallest grid on which each fails."""
+    """The constructions, and the smallest grid on which each one fails."""
     rows = []
     for name, construction in CONSTRUCTIONS.items():
         failure = "no"
@@ -59,18 +59,21 @@ def construction_table(largest: int = 512) -> str:
 
 
 def claim_list(largest: int = 512) -> str:
-    """Every step of appendix E, whether it holds on all grids up to `largest` inputs; yes and no answer our own."""
+    """Every statement of appendix E, and whether it holds on all grids of up to `largest` inputs.
+
+    The paper's statements are marked "holds" or "FAILS", our own questions "yes" or "no".
+    """
     lines = []
     for claim, setting, failure in counterexamples(CLAIMS, largest):
         holds, fails = ("yes", "no") if claim.ours else ("holds", "FAILS")
         lines.append(f"- {holds if setting is None else fails}: {claim.statement} [{claim.name}; {claim.place}]")
         if setting is not None:
-            lines += [f"  - smallest: {setting}: {failure}", f"  - repair: {claim.repair}"]
+            lines += [f"  - smallest counter-example: {setting}: {failure}", f"  - repair: {claim.repair}"]
     return "\n".join(lines)
 
 
 def error_table(settings: Sequence[tuple[int, int, tuple[int, ...]]], p: int = 2) -> str:
-    """d_p of Eq. 2 between functions and their networks, as delta shrinks."""
+    """The distance d_p of Eq. 2 between functions and their networks, for decreasing delta."""
     columns = sorted({step for _, _, steps in settings for step in steps})
     rows = []
     for n, d, steps in settings:
@@ -84,7 +87,7 @@ def error_table(settings: Sequence[tuple[int, int, tuple[int, ...]]], p: int = 2
 
 
 def layers_of(n: int, d: int, delta: str, construction: str) -> Trace:
-    """Every layer of a construction on every input of a grid, to be drawn."""
+    """Run a construction on every input of a grid and keep every layer, for drawing."""
     setting = Setting.of(n, d, delta)
     if setting.inputs > 5000:
         raise ValueError(f"delta: expected a grid of at most 5000 inputs to draw, got {setting.inputs} for {setting}")
@@ -92,8 +95,8 @@ def layers_of(n: int, d: int, delta: str, construction: str) -> Trace:
 
 
 def report(trace: Trace, larger: bool = False) -> Iterator[str]:
-    """All tables, each as soon as it is computed."""
-    yield f"## How ids spread ({trace.setting})\n\nOne input, logarithmic scale; the marks are the tokens, * several:\n"
+    """Yield all tables, each as soon as it is computed."""
+    yield f"## How ids spread ({trace.setting})\n\nOne input on a logarithmic scale. Marks are tokens; * is several:\n"
     yield draw_text(trace, len(trace.inputs) // 2)
     yield "\nAll inputs:\n"
     yield markdown(["layer", "largest id", "different ids", "tokens", "ids of two inputs"], spread_table(trace))
@@ -102,8 +105,8 @@ def report(trace: Trace, larger: bool = False) -> Iterator[str]:
     yield "\n## Readings of the proof\n"
     yield construction_table()
     yield "\n## Step by step, on all grids of at most 512 inputs\n"
-    yield '"holds" and "FAILS" are statements of the paper, "yes" and "no" questions of ours. G are the grid'
-    yield "values of the tokens, one after the other; ids are u^T of their columns.\n"
+    yield '"holds" and "FAILS" mark statements of the paper, "yes" and "no" our own questions. G lists the grid'
+    yield "values, one token after the other; the ids are u^T of the columns.\n"
     yield claim_list()
     yield "\n## The error d_2 of the networks\n"
     yield error_table(ERRORS)

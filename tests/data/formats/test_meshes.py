@@ -1,4 +1,4 @@
-"""Meshes: polygons into triangles, points by area, and the OFF format with the forms it takes in ModelNet40."""
+"""Meshes: triangulating polygons, sampling by area, and the OFF format with its ModelNet40 variants."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_sampling_at_any_scale(scale):
     ids=["one point", "one line up to rounding", "two points"],
 )
 def test_no_area(vertices):
-    with pytest.raises(DataError, match="no surface: its 1 faces have no area"):
+    with pytest.raises(DataError, match="no surface: the 1 faces have no area"):
         sample_surface(Mesh(vertices.astype(float), np.array([[0, 1, 2]])), 10, np.random.default_rng(0))
 
 
@@ -99,8 +99,11 @@ def test_off_without_faces_is_a_cloud(tmp_path):
         ("OFF BINARY\n4 0 0\n", "begins with the word OFF"),
         ("OFF\n", "expected the numbers of vertices and faces"),
         ("OFF\nfour 2 0\n", "expected the numbers of vertices and faces"),
-        (f"OFF\n1000000000000 2 0\n{SQUARE}", "header claims 1000000000000 vertices and 2 faces, but 4 lines follow"),
-        (f"OFF\n4 2 0\n{SQUARE}3 0 1 2\n", "header claims 4 vertices and 2 faces, but 5 lines follow"),
+        (
+            f"OFF\n1000000000000 2 0\n{SQUARE}",
+            "header claims 1000000000000 vertices and 2 faces, but only 4 lines follow",
+        ),
+        (f"OFF\n4 2 0\n{SQUARE}3 0 1 2\n", "header claims 4 vertices and 2 faces, but only 5 lines follow"),
         (f"OFF\n-4 2 0\n{SQUARE}", "header claims -4 vertices"),
         ("OFF\n2 0 0\n0 0 0\n1 1\n", "vertex 2: expected 3 numbers, got 2"),
         (f"OFF\n4 1 0\n{SQUARE}4 0 1 2\n", "fewer corners than it claims"),

@@ -1,4 +1,4 @@
-"""Archives that lie, that are cut short or that would run code must end in one line, before memory is spent."""
+"""Archives with false sizes, truncated archives and pickles give a one-line error before memory is allocated."""
 
 import io
 import os
@@ -123,7 +123,7 @@ def test_two_members_of_one_name(tmp_path):
         file.writestr("points.npy", npy((1,), b"\0" * 8))
         with pytest.warns(UserWarning, match="Duplicate"):
             file.writestr("points.npy", npy((1,), b"\0" * 8))
-    with pytest.raises(DataError, match="two arrays of one name"):
+    with pytest.raises(DataError, match="two arrays have the same name"):
         read_arrays(tmp_path / "two.npz")
 
 
@@ -144,13 +144,13 @@ def test_bomb_is_refused_before_memory_is_spent(tmp_path):
             member.write(bytes(2**20))
     assert os.path.getsize(tmp_path / "bomb.npz") < 2**20
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(DataError, match=r"bomb\.npz: .* claim to unpack to"):
+    with pytest.raises(DataError, match=r"bomb\.npz: claims to unpack from \d+ to \d+ bytes"):
         read_arrays(tmp_path / "bomb.npz")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
 
 
 def test_directory_that_understates_its_members(tmp_path):
-    """The sizes in the archive's own directory may lie as well: what is inflated stays within them."""
+    """The sizes in the archive's directory may be false too; we never inflate more than they say."""
     path = archive(tmp_path / "a.npz", {"points.npy": npy((1000,), b"\0" * 8000)})
     data = path.read_bytes()
     real = struct.pack("<I", 8000 + 128)

@@ -56,16 +56,16 @@ def test_text_forms(tmp_path, content, has_normals):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("\n\n", "no line of numbers"),
-        ("# only remarks\n", "no line of numbers"),
-        ("hello\nworld\n", "more than one line of text"),
-        ("1 2\n3 4\n", r"expected a table \(n, 3\) or wider, got shape \(2, 2\)"),
-        ("1 2 3\n4 5 6\n7 8\n", "line 3: 2 columns where the first line has 3"),
-        ("1,2,3\n\n4,5,6,7\n", "line 3: 4 columns where the first line has 3"),
-        ("1 2 3\n4 five 6\n", "line 2: 'five' is not a number"),
-        ("1 2 three\n4 5 6\n", "line 1: 'three' is not a number"),
-        ("1 2 3\n4,5,6\n", "line 2: '4,5,6' is not a number"),
-        ("9\n1 2 3\n4 5 6\n", "header claims 9 points, but 2 lines follow it"),
+        ("\n\n", "expected at least one line of numbers"),
+        ("# only remarks\n", "expected at least one line of numbers"),
+        ("hello\nworld\n", "expected at most 1 line of text before the numbers, got 2"),
+        ("1 2\n3 4\n", r"expected a table of shape \(n, 3\) or wider, got \(2, 2\)"),
+        ("1 2 3\n4 5 6\n7 8\n", "line 3: expected 3 columns, got 2"),
+        ("1,2,3\n\n4,5,6,7\n", "line 3: expected 3 columns, got 4"),
+        ("1 2 3\n4 five 6\n", "line 2: expected numbers, got 'five'"),
+        ("1 2 three\n4 5 6\n", "line 1: expected numbers, got 'three'"),
+        ("1 2 3\n4,5,6\n", "line 2: expected numbers, got '4,5,6'"),
+        ("9\n1 2 3\n4 5 6\n", "header claims 9 points, but 2 lines follow"),
         ("1 2 3\n\0\0\0\n", "binary data"),
     ],
 )
@@ -92,7 +92,7 @@ def test_npy_and_npz(tmp_path):
 
 def test_npz_without_points(tmp_path):
     np.savez(tmp_path / "a.npz", weights=TABLE, biases=TABLE)
-    with pytest.raises(DataError, match=r"no array named points, .* \(found: weights, biases\)"):
+    with pytest.raises(DataError, match=r"expected an array named points, .* got weights, biases"):
         read_npz(tmp_path / "a.npz")
 
 
@@ -153,10 +153,10 @@ def test_pcd_with_a_wide_row(tmp_path):
 
 def test_pcd_without_positions(tmp_path):
     write_pcd(tmp_path / "a.pcd", TABLE[:, :2], "u v", Encoding.BINARY)
-    with pytest.raises(DataError, match="no fields x, y, z"):
+    with pytest.raises(DataError, match="expected the fields x, y, z, got u, v"):
         read_pcd(tmp_path / "a.pcd")
     (tmp_path / "b.pcd").write_bytes(b"VERSION 0.7\nFIELDS x y z\n")
-    with pytest.raises(DataError, match="no PCD header"):
+    with pytest.raises(DataError, match="not a PCD file"):
         read_pcd(tmp_path / "b.pcd")
 
 

@@ -71,20 +71,20 @@ def test_no_code_runs(tmp_path: Path, function: object, protocol: int) -> None:
     argument = f"__import__('os').mkdir({str(target)!r})" if function in (eval, exec) else str(target)
     more = ("w",) if function is open else (np.ones(2),) if function is np.save else ()
     path = write(tmp_path / "a.pkl", pickle.dumps({"train": [Attack(function, argument, *more)]}, protocol))
-    with pytest.raises(DataError, match=r"a\.pkl: refused to load [\w.]+: only numeric") as caught:
+    with pytest.raises(DataError, match=r"a\.pkl: refused to load [\w.]+; a pickle may contain numeric") as caught:
         read_arrays_pickle(path)
     assert "\n" not in str(caught.value)
     assert sorted(tmp_path.iterdir()) == [path]
 
 
 DAMAGED = {
-    "empty": (b"", "0 bytes, expected 1 to"),
+    "empty": (b"", "expected 1 to 1,073,741,824 bytes, got 0"),
     "text": (b"these are no opcodes", "not a readable pickle"),
     "truncated": (pickle.dumps(np.ones(100))[:-50], "not a readable pickle"),
-    "array of objects": (pickle.dumps(np.array([{}])), "refused an array of type object"),
-    "array of text": (pickle.dumps(np.array(["a"])), "refused an array of type <U1"),
+    "array of objects": (pickle.dumps(np.array([{}])), "array type: expected numbers, got object"),
+    "array of text": (pickle.dumps(np.array(["a"])), "array type: expected numbers, got <U1"),
     "memo of 64 GB": (b"\x80\x02]r\xff\xff\xff\xff.", "memo index 4294967295"),
-    "text that grows": (b"c_codecs\nencode\n(S'ab'\nS'hex'\ntR.", "refused to encode with 'hex'"),
+    "text that grows": (b"c_codecs\nencode\n(S'ab'\nS'hex'\ntR.", "codec: expected latin1, got 'hex'"),
     "claims 4 EB": (b"\x80\x04\x8e" + (1 << 62).to_bytes(8, "little") + b"abc.", "not a readable pickle"),
     "claims 1 TB to be filled": (b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b"abc.", "not a readable pickle"),
     "attribute of a function": (b"cnumpy.core.multiarray\n_reconstruct\n}S'__code__'\nI1\nsb.", "not a readable"),
@@ -112,7 +112,7 @@ def test_shape_that_does_not_fit_the_bytes(tmp_path: Path, shape: tuple[int, ...
     place = next(i for i, (code, value, _) in enumerate(opcodes) if code.name == "BININT1" and value == 2)
     start, end = opcodes[place][2], opcodes[place + 2][2]
     lie = b"".join(b"J" + side.to_bytes(4, "little", signed=True) for side in shape)
-    with pytest.raises(DataError, match=r"needs .* bytes, found 6 bytes"):
+    with pytest.raises(DataError, match=r"expected [-\d,]+ bytes, got 6 bytes"):
         read_arrays_pickle(write(tmp_path / "a.pkl", honest[:start] + lie + honest[end:]))
 
 
@@ -125,7 +125,7 @@ def test_one_list_many_times_takes_no_time(tmp_path: Path) -> None:
 
 def test_files_that_are_too_large_or_missing(tmp_path: Path) -> None:
     path = write(tmp_path / "a.pkl", pickle.dumps(np.ones(100)))
-    with pytest.raises(DataError, match="bytes, expected 1 to 100"):
+    with pytest.raises(DataError, match="expected 1 to 100 bytes"):
         read_arrays_pickle(path, maximum=100)
     with pytest.raises(DataError, match=r"b\.pkl: cannot be read \(No such file"):
         read_arrays_pickle(tmp_path / "b.pkl")

@@ -79,7 +79,7 @@ def test_drawn_split_is_stratified_and_repeatable(tmp_path):
 
 
 def test_drawn_split_is_the_same_everywhere(tmp_path):
-    """Written down once: it must not depend on Python's hashes, the machine, or the order of the directory."""
+    """A recorded split: it must not depend on Python's hashes, the machine or the order of the directory."""
     tree(tmp_path, " ".join(f"a/{i}.xyz" for i in range(10)))
     assert sorted(name for _, name, split in places(tmp_path).values() if split == "test") == ["3", "5"]
 
@@ -98,7 +98,7 @@ def test_two_files_of_one_name(tmp_path):
     (tmp_path / "a" / "chair.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
     listing = scan_folder(tmp_path)
     assert [e.relative for e in listing.entries] == ["a/chair.off", "b/chair.xyz"]
-    assert listing.problems == [f"{tmp_path}/a/chair.xyz: the same name as chair.off, which is used"]
+    assert listing.problems == [f"{tmp_path}/a/chair.xyz: same name as chair.off, which is used instead"]
 
 
 def test_file_without_a_class_or_a_split(tmp_path):
@@ -106,8 +106,8 @@ def test_file_without_a_class_or_a_split(tmp_path):
     listing = scan_folder(tmp_path)
     assert [e.relative for e in listing.entries] == ["a/train/1.xyz"]
     assert listing.problems == [
-        f"{tmp_path}/lost.xyz: not in the folder of a class",
-        f"{tmp_path}/a/2.xyz: beside the folders of a split, but in none of them",
+        f"{tmp_path}/lost.xyz: not in a class folder",
+        f"{tmp_path}/a/2.xyz: not in a train, test or val folder",
     ]
 
 
@@ -115,7 +115,7 @@ def test_class_without_files(tmp_path):
     tree(tmp_path, "a/1.xyz")
     (tmp_path / "b").mkdir()
     listing = scan_folder(tmp_path)
-    assert listing.problems == [f"{tmp_path}/b: a class without any file to read"]
+    assert listing.problems == [f"{tmp_path}/b: class without a readable file"]
 
 
 def test_links(tmp_path):
@@ -130,8 +130,8 @@ def test_links(tmp_path):
     assert sorted(listing.problems) == [
         f"{root}/a/out.xyz: a link that leads out of the folder, not followed",
         f"{root}/b/loop: a link to a folder, not followed",
-        f"{root}/folder: a class without any file to read",
         f"{root}/folder: a link that leads out of the folder, not followed",
+        f"{root}/folder: class without a readable file",
     ]
 
 
@@ -165,7 +165,7 @@ def test_no_shapes(tmp_path, content):
         (tmp_path / content).mkdir()
     elif content:
         cloud(tmp_path / content)
-    with pytest.raises(DataError, match="no shapes to read"):
+    with pytest.raises(DataError, match="no shapes"):
         scan_folder(tmp_path)
 
 
@@ -196,12 +196,12 @@ def test_load_data_takes_the_path_or_the_name(tmp_path):
         by_name = load_data("folder", "test", root=tmp_path, points=8, normals="estimate")
     np.testing.assert_array_equal(by_path.points, by_name.points)
     assert by_path.normals.shape == (1, 8, 3)
-    with pytest.raises(DataError, match=r"no split 'val' \(there is test, train\)"):
+    with pytest.raises(DataError, match=r"no split 'val'; available splits: test, train"):
         load_data(tmp_path, "val")
 
 
 def test_load_with_nothing_readable(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.xyz").write_text("")
-    with pytest.warns(UserWarning, match="empty file"), pytest.raises(DataError, match="none of its 1 files"):
+    with pytest.warns(UserWarning, match="empty file"), pytest.raises(DataError, match="none of the 1 files"):
         load(tmp_path, test_fraction=0)

@@ -53,14 +53,16 @@ def test_folder_above_is_found(root: Path, tmp_path_factory: pytest.TempPathFact
 
 def test_fewer_points(root: Path) -> None:
     assert load(root, "train", points=12).points.shape == (3, 12, 3)
-    with pytest.raises(DataError, match=r"points: expected 1 to 40, the points of .*02691156-aa, got 41"):
+    with pytest.raises(DataError, match=r"points: expected 1 to 40, the size of .*02691156-aa, got 41"):
         load(root, "train", points=41)
 
 
 def test_listed_files_that_are_missing_are_counted(root: Path) -> None:
     for name in TRAIN[1:]:
         (root / "shapenet_pc" / name).unlink()
-    with pytest.raises(DataError, match=r"2 of 3 listed files are missing, first shapenet_pc/04379243-bb-2\.npy"):
+    with pytest.raises(
+        DataError, match=r"2 of 3 listed files are missing; the first is shapenet_pc/04379243-bb-2\.npy"
+    ):
         load(root, "train")
 
 
@@ -86,11 +88,13 @@ def test_broken_clouds_name_their_file(root: Path) -> None:
     ):
         load(root, "train")
     np.save(path, good[:30])
-    with pytest.raises(DataError, match="04379243-bb-2: 30 points, but shapes before it have 40: give points="):
+    with pytest.raises(
+        DataError, match="04379243-bb-2: expected 40 points, as in the shapes before it, got 30; set points"
+    ):
         load(root, "train")
     good[3, 1] = np.nan
     np.save(path, good)
-    with pytest.raises(DataError, match=r"04379243-bb-2: 1 of 40 .*NaN or infinite"):
+    with pytest.raises(DataError, match=r"04379243-bb-2: expected finite numbers, got NaN or infinity in 1 of 40"):
         load(root, "train")
     np.save(path, np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match=r"04379243-bb-2\.npy: "):
@@ -102,7 +106,7 @@ def test_broken_clouds_name_their_file(root: Path) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     message = (
-        "no ShapeNet-55 here, looked for the folder shapenet_pc and ShapeNet-55/test.txt; the archive ShapeNet55-34"
+        "no ShapeNet-55 here; expected the folder shapenet_pc and ShapeNet-55/test.txt from the archive ShapeNet55-34"
     )
     with pytest.raises(DataError, match=message) as caught:
         load(tmp_path, "test")

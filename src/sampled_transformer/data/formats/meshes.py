@@ -1,4 +1,7 @@
-"""Triangle meshes: points drawn from their surface by area, and the OFF format (others: ply.py, scenes.py)."""
+"""Triangle meshes: drawing points from the surface, and the OFF format.
+
+Other mesh formats: ply.py reads PLY, scenes.py reads STL, OBJ and GLTF.
+"""
 
 from __future__ import annotations
 
@@ -12,47 +15,51 @@ from .point_files import Cloud
 
 
 class Mesh(NamedTuple):
-    """Vertices (n, 3) and triangles (m, 3) of indices into them."""
+    """Vertices (n, 3), and triangles (m, 3) as indices into the vertices."""
 
     vertices: np.ndarray
     faces: np.ndarray
 
 
 def fan(corners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Polygons, one after the other in `corners`, as triangles (m, 3) that share each polygon's first corner."""
+    """Split polygons into triangles (m, 3) that share the polygon's first corner (a triangle fan).
+
+    `corners` lists the corners of all polygons one after the other; `lengths` is the number of corners per polygon.
+    """
     count = np.maximum(lengths - 2, 0)
     start = np.repeat(np.cumsum(lengths) - lengths, count)
     step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return corners[np.stack([start, start + step + 1, start + step + 2], 1)]
+    triangles: np.ndarray = corners[np.stack([start, start + step + 1, start + step + 2], 1)]
+    return triangles
 
 
 def sample_surface(mesh: Mesh, count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """`count` points (n, 3), uniform by area, and the normals of the faces they lie on."""
+    """Draw `count` points uniformly by area; return them (count, 3) and the normals of their faces."""
     origin = mesh.vertices.min(0)
     extent = (mesh.vertices - origin).max() or 1.0
-    corner = ((mesh.vertices - origin) / extent)[mesh.faces]  # (m, 3, 3), so that no square leaves the range of floats
+    corner = ((mesh.vertices - origin) / extent)[mesh.faces]  # (m, 3, 3); scaled so that no square overflows
     edges = corner[:, 1:] - corner[:, :1]
     cross = np.cross(edges[:, 0], edges[:, 1])
     area = np.sqrt(np.square(cross).sum(1))  # twice the area
     if area.sum() < 1e-12:
-        raise DataError(f"no surface: its {len(mesh.faces)} faces have no area")
+        raise DataError(f"no surface: the {len(mesh.faces)} faces have no area")
     solid = np.flatnonzero(area)
     total = np.cumsum(area[solid])
     drawn = solid[np.searchsorted(total, generator.random(count) * total[-1], side="right").clip(max=len(solid) - 1)]
     weight = generator.random((count, 2, 1))
-    weight = np.where(weight.sum(1, keepdims=True) > 1, 1 - weight, weight)  # fold the square onto the triangle
+    weight = np.where(weight.sum(1, keepdims=True) > 1, 1 - weight, weight)  # fold the unit square onto the triangle
     points = corner[drawn, 0] + (weight * edges[drawn]).sum(1)
     return points * extent + origin, cross[drawn] / area[drawn, None]
 
 
 def read_off(path: Path) -> Mesh | Cloud:
-    """OFF, also with its counts on the first line ("OFF1234 5678 0"), as many files of ModelNet40 have them."""
+    """Read an OFF file. Many ModelNet40 files join the keyword and the counts ("OFF1234 5678 0"); we accept that."""
     data = path.read_bytes()
     if b"#" in data:
         data = b"\n".join(line.split(b"#", 1)[0] for line in data.splitlines())
     keyword, found, body = data[:1000].partition(b"OFF")
     if not found or len(keyword.strip()) > 4 or body.lstrip().startswith(b"BINARY"):
-        raise DataError("expected an OFF file in text form, which begins with the word OFF")
+        raise DataError("expected a text OFF file, which begins with the word OFF")
     body = data[len(keyword) + len(found) :]
     words = body.split()
     try:
@@ -68,10 +75,10 @@ def read_off(path: Path) -> Mesh | Cloud:
 
 
 def _read_off_lines(lines: list[bytes], vertex_count: int, face_count: int) -> Mesh | Cloud:
-    """OFF that is not all triangles without colours: here the lines matter."""
+    """Read OFF line by line, as needed for polygons, colours and clouds."""
     if min(vertex_count, face_count) < 0 or vertex_count + face_count > len(lines):
         claim = f"{vertex_count} vertices and {face_count} faces"
-        raise DataError(f"header claims {claim}, but {len(lines)} lines follow it: truncated?")
+        raise DataError(f"header claims {claim}, but only {len(lines)} lines follow")
     vertices = _rows(lines[:vertex_count], 3)
     polygons = [line.split() for line in lines[vertex_count : vertex_count + face_count]]
     if not polygons:
@@ -79,7 +86,7 @@ def _read_off_lines(lines: list[bytes], vertex_count: int, face_count: int) -> M
     lengths = np.array([int(words[0]) for words in polygons])
     corners = [words[1 : 1 + length] for words, length in zip(polygons, lengths, strict=True)]
     if any(len(corner) != length for corner, length in zip(corners, lengths, strict=True)):
-        raise DataError("a face has fewer corners than it claims")
+        raise DataError("a face lists fewer corners than it claims")
     return Mesh(vertices, fan(np.array([int(word) for corner in corners for word in corner]), lengths))
 
 

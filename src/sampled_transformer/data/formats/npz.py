@@ -1,7 +1,7 @@
-"""Reading and writing .npy and .npz without trusting them: no pickles, and every size is checked before allocation.
+"""Read and write .npy and .npz files without trusting them: no pickles, and we check every size before allocating.
 
-numpy's own reader allocates what a header asks for; a 200-byte file may ask for terabytes. Here the header must agree
-with the bytes that are there, and an archive may not unpack to more than `EXPANSION` times its size on disk.
+numpy's own reader allocates whatever the header claims, and a 200-byte file may claim terabytes. Here the header must
+agree with the size of the file, and an archive may not unpack to more than `EXPANSION` times its size on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -21,18 +21,18 @@ from ...support.atomic import atomic_write
 from ...support.printable import printable
 from ..errors import DataError
 
-EXPANSION = 100  # packs of shapes shrink 1.2 to 3 times, columns of padded names up to 50 times
-ALWAYS_ALLOWED = 2**28  # bytes; small files may unpack to this whatever their size on disk
-LARGEST = 2**35  # bytes; 32 GiB in one archive
+EXPANSION = 100  # packs compress 1.2 to 3 times, columns of padded names up to 50 times
+ALWAYS_ALLOWED = 2**28  # bytes that any archive may unpack to, however small it is
+LARGEST = 2**35  # bytes; at most 32 GiB per archive
 
 
 class Header(NamedTuple):
-    """What an array says of itself before it is read."""
+    """The header of an array, read before the array itself."""
 
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     shape: tuple[int, ...]
     fortran_order: bool
-    start: int  # where its bytes begin
+    start: int  # offset of the first byte of data
 
     @property
     def size(self) -> int:
@@ -41,7 +41,7 @@ class Header(NamedTuple):
 
 @contextmanager
 def _one_line_errors(path: Path) -> Iterator[None]:
-    """Whatever a broken file makes zipfile, zlib or numpy raise becomes one line that names the file."""
+    """Turn whatever zipfile, zlib or numpy raise for a broken file into a DataError that names it."""
     try:
         yield
     except DataError as error:
@@ -57,14 +57,14 @@ def _one_line_errors(path: Path) -> Iterator[None]:
 def _read_header(stream: IO[bytes], available: int) -> Header:
     version = np.lib.format.read_magic(stream)
     if version not in {(1, 0), (2, 0)}:
-        raise DataError(f"npy version {version} is not known")
+        raise DataError(f"unknown npy version {version}; expected (1, 0) or (2, 0)")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran_order, dtype = read(stream)
     if dtype.hasobject or dtype.names or dtype.kind not in "biufSU" or dtype.itemsize == 0:
-        raise DataError(f"arrays of type {dtype} are not accepted (plain numbers and text only)")
+        raise DataError(f"type not accepted: expected plain numbers or text, got {dtype}")
     header = Header(dtype, tuple(int(side) for side in shape), fortran_order, stream.tell())
     if min(header.shape, default=0) < 0 or header.size != available - header.start:
-        raise DataError(f"header claims {dtype} {shape}, but {available - header.start} bytes follow it")
+        raise DataError(f"header claims {dtype} {shape}, but {available - header.start} bytes follow")
     return header
 
 
@@ -78,20 +78,20 @@ def _read_body(stream: IO[bytes], header: Header) -> np.ndarray:
         if not count:
             raise DataError("truncated: the data ends early")
         target = target[count:]
-    if stream.read(1):  # also makes zipfile compare the checksum
+    if stream.read(1):  # reading past the end also makes zipfile verify the checksum
         raise DataError("more data than the header claims")
     return array
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """One array from a .npy file."""
+    """Read the array in a .npy file."""
     path = Path(path)
     with _one_line_errors(path), open(path, "rb") as stream:
         return _read_body(stream, _read_header(stream, os.fstat(stream.fileno()).st_size))
 
 
 def array_names(path: str | Path) -> list[str]:
-    """The names of the arrays in an .npz."""
+    """The names of the arrays in an .npz file."""
     with _one_line_errors(Path(path)), zipfile.ZipFile(path) as archive:
         return list(_members(archive, Path(path).stat().st_size))
 
@@ -101,9 +101,9 @@ def read_arrays(
     check: Callable[[dict[str, Header]], None] | None = None,
     names: Collection[str] | None = None,
 ) -> dict[str, np.ndarray]:
-    """The arrays of an .npz, or those called `names`.
+    """Read all arrays of an .npz file, or only those called `names`.
 
-    `check` sees their headers before anything is allocated, and may raise a DataError.
+    `check` gets the headers before anything is allocated and may raise a DataError.
     """
     path = Path(path)
     with _one_line_errors(path):
@@ -115,20 +115,21 @@ def read_arrays(
             members = {name: info for name, info in members.items() if names is None or name in names}
             headers: dict[str, Header] = {}
             for name, member in members.items():
-                with archive.open(member) as stream, _naming(name):
+                with archive.open(member) as stream, _errors_naming(name):
                     headers[name] = _read_header(stream, member.file_size)
             if check is not None:
                 check(headers)
             arrays = {}
             for name, member in members.items():
-                with archive.open(member) as stream, _naming(name):
+                with archive.open(member) as stream, _errors_naming(name):
                     stream.read(headers[name].start)
                     arrays[name] = _read_body(stream, headers[name])
             return arrays
 
 
 @contextmanager
-def _naming(member: str) -> Iterator[None]:
+def _errors_naming(member: str) -> Iterator[None]:
+    """Turn a ValueError into a DataError that names the array."""
     try:
         yield
     except ValueError as error:
@@ -136,27 +137,29 @@ def _naming(member: str) -> Iterator[None]:
 
 
 def _members(archive: zipfile.ZipFile, size_on_disk: int) -> dict[str, zipfile.ZipInfo]:
+    """The members of the archive by array name, if they are all arrays and do not unpack to too much."""
     members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if len(members) != len(archive.infolist()):
-        raise DataError("two arrays of one name")
+        raise DataError("two arrays have the same name")
     for info in archive.infolist():
         if not info.filename.endswith(".npy"):
-            raise DataError(f"holds '{printable(info.filename)}', which is not an array")
+            raise DataError(f"contains '{printable(info.filename)}', which is not an array")
     total = sum(info.file_size for info in archive.infolist())
-    if total > min(LARGEST, max(ALWAYS_ALLOWED, EXPANSION * size_on_disk)):
-        raise DataError(f"{size_on_disk} bytes that claim to unpack to {total}: refused")
+    limit = min(LARGEST, max(ALWAYS_ALLOWED, EXPANSION * size_on_disk))
+    if total > limit:
+        raise DataError(f"claims to unpack from {size_on_disk} to {total} bytes; the limit is {limit}")
     return members
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], compress: bool = True) -> None:
-    """Write an .npz atomically. The same arrays give the same bytes: members carry no time of day."""
+    """Write an .npz file atomically. The same arrays give the same bytes, because members carry no timestamp."""
     path = Path(path)
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
             atomic_write(path) as file,
-            # Quantised coordinates are nearly noise: level 6 makes them 1 % smaller and takes six times as long.
+            # Quantised coordinates hardly compress: level 6 takes six times as long and saves 1 %.
             zipfile.ZipFile(file, "w", method, compresslevel=1) as archive,
         ):
             for name, array in arrays.items():

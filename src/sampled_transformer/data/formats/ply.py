@@ -1,4 +1,4 @@
-"""PLY, text and binary, with polygons of any size. Faces make it a mesh, otherwise it is a cloud with its normals."""
+"""PLY files, text and binary, with polygons of any size. A file with faces is a mesh, any other is a cloud."""
 
 from __future__ import annotations
 
@@ -24,25 +24,29 @@ TYPES = {
 CORNERS = ("vertex_indices", "vertex_index")
 
 
-Column = tuple[np.ndarray, np.ndarray | None]  # values, and for a list how many of them belong to each row
+Column = tuple[np.ndarray, np.ndarray | None]  # values, and for a list property the number of values per row
 
 
 @dataclass
 class Property:
+    """One property of an element: a number, or a list of numbers preceded by its length."""
+
     name: str
     type: str
-    count_type: str | None = None  # lists alone have one
+    count_type: str | None = None  # type of the length; None unless it is a list
 
 
 @dataclass
 class Element:
+    """A table in the file, such as "vertex" or "face"."""
+
     name: str
     count: int
     properties: list[Property] = field(default_factory=list)
 
 
 def read_ply(path: Path) -> Mesh | Cloud:
-    """A mesh, or without faces a cloud."""
+    """Read a mesh, or a cloud with its normals if there are no faces."""
     data = path.read_bytes()
     end = data.find(b"end_header", 0, 65_536)
     start = data.find(b"\n", end) + 1
@@ -54,7 +58,7 @@ def read_ply(path: Path) -> Mesh | Cloud:
     columns: dict[str, dict[str, Column]] = {}
     for element in elements:
         if {"vertex", "face"} <= columns.keys():
-            break  # edges and materials that follow do not matter here
+            break  # we do not need the edges and materials that may follow
         columns[element.name] = _read_element(reader, element)
     vertices = {name: values for name, (values, lengths) in columns.get("vertex", {}).items() if lengths is None}
     positions, normals = named_columns(list(vertices))
@@ -83,16 +87,16 @@ def _parse_header(text: str) -> tuple[str, list[Element]]:
             case [] | ["comment" | "obj_info", *_]:
                 pass
             case _:
-                raise DataError(f"header line '{line[:60]}' is not known")
+                raise DataError(f"unknown header line '{line[:60]}'")
     if not encoding:
-        raise DataError("its header names no known format")
+        raise DataError("the header names no known format")
     return encoding, elements
 
 
 def _read_element(reader: _Text | _Binary, element: Element) -> dict[str, Column]:
-    """All rows at once when their lists have the lengths of the first row's, otherwise row by row."""
+    """Read all rows at once if their lists are as long as those of the first row, otherwise row by row."""
     if element.count * len(element.properties) > reader.remaining:
-        raise DataError(f"header claims {element.count} of '{element.name}', more than the file can hold: truncated?")
+        raise DataError(f"header claims {element.count} rows of '{element.name}', more than the file can hold")
     if element.count == 0 or not element.properties:
         return {p.name: (np.empty(0), np.empty(0, np.int64) if p.count_type else None) for p in element.properties}
     start = reader.position
@@ -110,7 +114,7 @@ def _read_element(reader: _Text | _Binary, element: Element) -> dict[str, Column
 
 
 class _Text:
-    """Rows of numbers in text; line ends are spaces."""
+    """Rows of numbers as text; line breaks count as spaces."""
 
     def __init__(self, body: bytes) -> None:
         self.values = np.array(body.split(), dtype=np.float64)
@@ -145,7 +149,7 @@ class _Text:
 
 
 class _Binary:
-    """Rows of numbers in binary form."""
+    """Rows of binary numbers."""
 
     def __init__(self, body: bytes, order: str) -> None:
         self.body, self.order, self.position = body, order, 0
@@ -183,5 +187,5 @@ class _Binary:
 
 
 def _column(values: np.ndarray, p: Property) -> Column:
-    """Values (rows, length) of one property."""
+    """The column of one property with values (rows, length)."""
     return values.reshape(-1), np.full(len(values), values.shape[1]) if p.count_type else None

@@ -1,8 +1,8 @@
-"""Numpy arrays out of a pickle, without ever running what the pickle names.
+"""Read numpy arrays from a pickle without running any code that the pickle names.
 
-A pickle is a program that may call anything it can import. Here the only names it can reach are stand-ins for the few
-functions that numpy's own pickles call; the stand-ins build arrays from bytes and do nothing else, and everything
-a file declares is checked against the bytes that are there.
+A pickle is a program that may call anything it can import. Here it can only reach stand-ins for the few functions that
+numpy's own pickles call. The stand-ins build arrays from bytes and do nothing else, and we check every size that the
+file claims against the bytes it has.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ MAXIMUM_BYTES = 1 << 30
 
 
 def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
-    """The object in the pickle at `path`: numbers, texts, lists, tuples, dicts and numeric arrays, nothing else.
+    """Read the pickle at `path`. It may contain numbers, strings, lists, tuples, dicts and numeric arrays.
 
-    Reads every protocol, also files that Python 2 or an old numpy wrote. Raises DataError for anything else.
+    All pickle protocols work, including files written by Python 2 or an old numpy. Anything else is a DataError.
     """
     name = printable(path)
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if not 0 < size <= maximum:
-                raise DataError(f"{size:,} bytes, expected 1 to {maximum:,}")
-            # A map answers read(n) with what is there, whatever n a file asks for.
+                raise DataError(f"expected 1 to {maximum:,} bytes, got {size:,}")
+            # However much the pickle asks to read, a memory map returns at most what the file has.
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 _check_memo(data)
                 data.seek(0)
@@ -43,40 +43,44 @@ def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
         raise DataError(f"{name}: {error}") from None
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror or error})") from None
-    except Exception as error:  # the opcodes of a broken file can fail in any way at all
+    except Exception as error:  # the opcodes of a broken file can raise anything
         raise DataError(f"{name}: not a readable pickle of arrays ({type(error).__name__}: {error})") from None
 
 
 def _check_memo(data: mmap.mmap) -> None:
-    # The unpickler allocates its memo up to the highest index a file names: one opcode could ask for 64 GB.
+    """Refuse memo indices that no real pickle has: the unpickler allocates up to the highest one, perhaps 64 GB."""
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):  # type: ignore[arg-type]
         if opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} and int(argument or 0) > count:
-            raise DataError(f"memo index {argument} after {count} opcodes, expected a pickle written by Python")
+            raise DataError(f"not a pickle written by Python: memo index {argument} after {count} opcodes")
 
 
 class _ArrayUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
-            raise DataError(f"refused to load {module}.{name}: only numeric numpy arrays are read from a pickle")
+            raise DataError(f"refused to load {module}.{name}; a pickle may contain numeric numpy arrays only")
         return _ALLOWED[module, name]
 
 
-# The classes have slots, and the pickle gets only instances: a BUILD opcode finds no attribute to set on them.
+# The stand-ins have slots, and the pickle only gets instances, so a BUILD opcode cannot set attributes on them.
 class _Dtype:
+    """Stands in for numpy.dtype."""
+
     __slots__ = ("value",)
 
     def __init__(self, code: object) -> None:
         self.value = np.dtype(str(code))
         if self.value.kind not in "fiub":
-            raise DataError(f"refused an array of type {self.value}: expected numbers")
+            raise DataError(f"array type: expected numbers, got {self.value}")
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if state[1] not in ("<", ">", "=", "|"):
-            raise DataError(f"byte order {state[1]!r}, expected '<' or '>'")
+            raise DataError(f"byte order: expected '<' or '>', got {state[1]!r}")
         self.value = self.value.newbyteorder(state[1])
 
 
 class _Array:
+    """Stands in for numpy.ndarray."""
+
     __slots__ = ("value",)
 
     def __init__(self, value: np.ndarray | np.generic | None = None) -> None:
@@ -98,7 +102,7 @@ class _MakeArray:
     __slots__ = ()
 
     def __call__(self, *_type_shape_code: object) -> _Array:
-        return _Array()  # filled by the BUILD opcode that follows in every pickled array
+        return _Array()  # the BUILD opcode that follows fills it in
 
 
 class _MakeFromBuffer:
@@ -116,18 +120,18 @@ class _MakeScalar:
 
 
 class _Encode:
-    """`_codecs.encode`, through which protocols 0 to 2 carry bytes; other codecs could grow a text without end."""
+    """Stands in for `_codecs.encode`, which protocols 0 to 2 use for bytes. Other codecs could expand without limit."""
 
     __slots__ = ()
 
     def __call__(self, text: object, codec: object = "latin1") -> bytes:
         if not isinstance(text, str) or codec not in ("latin1", "latin-1", "iso-8859-1"):
-            raise DataError(f"refused to encode with {codec!r}: expected latin1")
+            raise DataError(f"codec: expected latin1, got {codec!r}")
         return text.encode("latin1")
 
 
 class _EmptyBytes:
-    """`bytes()`, which is how protocols 0 to 2 write no bytes at all."""
+    """Stands in for `bytes()`, which protocols 0 to 2 use for empty bytes."""
 
     __slots__ = ()
 
@@ -136,6 +140,8 @@ class _EmptyBytes:
 
 
 class _Nothing:
+    """Stands in for names that a pickle mentions but never calls."""
+
     __slots__ = ()
 
 
@@ -153,24 +159,24 @@ for _core in ("numpy.core", "numpy._core"):
 
 def _from_bytes(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
     if not isinstance(dtype, _Dtype):
-        raise DataError("an array without a numeric type")
-    if isinstance(data, str):  # Python 2 had one type for texts and bytes
+        raise DataError("array type: expected numbers, got no type")
+    if isinstance(data, str):  # Python 2 had one type for text and bytes
         data = data.encode("latin1")
     shape = tuple(int(length) for length in shape)
     expected = math.prod(shape) * dtype.value.itemsize
     if min(shape, default=0) < 0 or not isinstance(data, bytes | bytearray) or len(data) != expected:
         found = f"{len(data):,} bytes" if isinstance(data, bytes | bytearray) else type(data).__name__
-        raise DataError(f"an array of shape {shape} needs {expected:,} bytes, found {found}")
+        raise DataError(f"array of shape {shape}: expected {expected:,} bytes, got {found}")
     return np.frombuffer(data, dtype.value).reshape(shape, order=order)
 
 
 def _plain(value: Any, depth: int, seen: dict[int, Any]) -> Any:
-    """The loaded object with arrays in place of their stand-ins."""
+    """Replace the stand-ins in a loaded object by real arrays."""
     if isinstance(value, _Array):
         return value.value
     if not isinstance(value, dict | list | tuple):
         return value
-    if id(value) in seen:  # a small file may hold one list a million times over
+    if id(value) in seen:  # a small file may refer to one list a million times
         return seen[id(value)]
     if depth == 0:
         raise DataError("nested too deeply for lists of arrays")

@@ -1,4 +1,4 @@
-"""STL, OBJ and GLB/GLTF by way of trimesh, with the checks that it leaves out."""
+"""STL, OBJ and GLB/GLTF files, read with trimesh, plus the checks that trimesh omits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..errors import DataError
 from .meshes import Mesh
 from .point_files import Cloud
 
-LARGEST_SCENE = 50_000_000  # vertices, after every copy of a part has been put in its place
+LARGEST_SCENE = 50_000_000  # vertices, counting every copy of a part
 COMPRESSIONS = {"KHR_draco_mesh_compression", "EXT_meshopt_compression"}
 
 
 def read_stl(path: Path) -> Mesh | Cloud:
-    """STL, binary or text."""
+    """Read STL, binary or text."""
     data = path.read_bytes()
     count = struct.unpack("<I", data[80:84])[0] if len(data) >= 84 else 0
     if count and len(data) == 84 + 50 * count:
@@ -27,20 +27,21 @@ def read_stl(path: Path) -> Mesh | Cloud:
         corners = np.frombuffer(data, record, offset=84)["corner"].reshape(-1, 3)
         return Mesh(corners.astype(np.float64), np.arange(3 * count).reshape(-1, 3))
     if not data[:512].lstrip().lower().startswith(b"solid"):
-        raise DataError(f"header claims {count} triangles or {84 + 50 * count} bytes, the file has {len(data)} bytes")
+        size = f"{84 + 50 * count} bytes, but the file has {len(data)} bytes"
+        raise DataError(f"header claims {count} triangles, which is {size}")
     if b"endsolid" not in data[-1000:].lower():
         raise DataError("truncated: no endsolid")
     return read_with_trimesh(path)
 
 
 def read_gltf(path: Path) -> Mesh | Cloud:
-    """GLB and GLTF, every part of the scene in its place."""
+    """Read GLB or GLTF, with every part of the scene moved to its place."""
     _check_gltf(path)
     return read_with_trimesh(path)
 
 
 def read_with_trimesh(path: Path) -> Mesh | Cloud:
-    """Any format of trimesh. Materials and textures are not looked at."""
+    """Read any format that trimesh knows, without materials and textures."""
     import trimesh
 
     resolver: Any = _SiblingFiles(path)
@@ -49,13 +50,13 @@ def read_with_trimesh(path: Path) -> Mesh | Cloud:
             file,
             file_type=path.suffix[1:].lower(),
             resolver=resolver,
-            process=False,  # processing would drop NaN vertices without a word
+            process=False,  # processing would silently drop NaN vertices
             skip_materials=True,
         )
     placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
     parts = [(matrix, scene.geometry[name]) for matrix, name in placed]
     if sum(len(part.vertices) for _, part in parts) > LARGEST_SCENE:
-        raise DataError(f"the scene has more than {LARGEST_SCENE} vertices")
+        raise DataError(f"scene too large: expected at most {LARGEST_SCENE} vertices")
     meshes = [(matrix, part) for matrix, part in parts if len(getattr(part, "faces", ()))]
     if not meshes:
         return _joined_cloud(parts)
@@ -71,12 +72,12 @@ def _joined_cloud(parts: list[tuple[np.ndarray, Any]]) -> Cloud:
 
     clouds = [(matrix, part.vertices) for matrix, part in parts if len(part.vertices)]
     if not clouds or any(np.shape(vertices)[1] != 3 for _, vertices in clouds):
-        raise DataError("no vertices" if not clouds else "expected three coordinates for each vertex")
+        raise DataError("no vertices" if not clouds else "expected three coordinates per vertex")
     return Cloud(np.concatenate([trimesh.transform_points(vertices, matrix) for matrix, vertices in clouds]))
 
 
 def read_obj(path: Path) -> Mesh | Cloud:
-    """OBJ; without faces it is a cloud, which keeps its normals when there is one for each vertex."""
+    """Read OBJ. Without faces it is a cloud, and keeps its normals if it has one per vertex."""
     lines = [
         line.split() for line in path.read_bytes().splitlines() if line.lstrip()[:2] in (b"v ", b"vn", b"f ", b"f\t")
     ]
@@ -84,33 +85,33 @@ def read_obj(path: Path) -> Mesh | Cloud:
         return read_with_trimesh(path)
     points, normals = ([words[1:4] for words in lines if words[0] == key] for key in (b"v", b"vn"))
     if any(len(row) != 3 for row in points + normals):
-        raise DataError("expected three coordinates for each vertex")
+        raise DataError("expected three coordinates per vertex")
     table = np.array(points, dtype=np.float64).reshape(-1, 3)
     return Cloud(table, np.array(normals, dtype=np.float64) if len(normals) == len(points) > 0 else None)
 
 
 def _check_gltf(path: Path) -> None:
-    """Refuse what trimesh would read wrongly: compressed geometry becomes zeros, a lying accessor becomes gigabytes."""
+    """Refuse what trimesh misreads: it reads compressed geometry as zeros and allocates whatever an accessor claims."""
     data = path.read_bytes()
     size = len(data)
     if data[:4] == b"glTF":
         length, json_length = struct.unpack("<8xII", data[:16].ljust(16, b"\0"))
         if length > size:
-            raise DataError(f"header claims {length} bytes, the file has {size}: truncated")
+            raise DataError(f"truncated: header claims {length} bytes, but the file has {size}")
         data = data[20 : 20 + json_length]
     tree = json.loads(data.decode("utf-8"))
     if not isinstance(tree, dict):
-        raise DataError("no glTF: expected a JSON object")
+        raise DataError("not a glTF file; expected a JSON object")
     compressed = COMPRESSIONS & {*tree.get("extensionsUsed", ()), *tree.get("extensionsRequired", ())}
     if compressed:
-        raise DataError(f"its geometry is compressed by {compressed.pop()}, which cannot be read: export it without")
+        raise DataError(f"compressed with {compressed.pop()}, which we cannot read; export it without compression")
     for accessor in tree.get("accessors", ()):
         if "bufferView" not in accessor and accessor["count"] > size:
             raise DataError(f"an accessor without data claims {accessor['count']} values")
 
 
 class _SiblingFiles:
-    """What trimesh may open beside the file itself: buffers of a .gltf, in its own folder only."""
+    """The files that trimesh may open in addition: the buffers of a .gltf file, and only in its own folder."""
 
     def __init__(self, path: Path) -> None:
         self.folder = path.parent.resolve()
@@ -120,7 +121,7 @@ class _SiblingFiles:
 
         path = (self.folder / unquote(name)).resolve()
         if not path.is_relative_to(self.folder):
-            raise DataError(f"refers to '{name}', which is outside its folder")
+            raise DataError(f"refers to '{name}', which is outside the folder of the file")
         check_size(path)
         return path.read_bytes()
 

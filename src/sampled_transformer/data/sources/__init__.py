@@ -1,1 +1,1 @@
-"""Data sets, one per file; `sampled_transformer.data` knows them by name."""
+"""Data sets, one per file. `sampled_transformer.data.load_data` loads them by name."""

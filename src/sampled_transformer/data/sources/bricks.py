@@ -1,6 +1,7 @@
-"""LDraw parts in 18 categories, 1,656 to train on and 408 to test on; the one data set that ships with the package.
+"""Bricks: LDraw parts in 18 categories, 1,656 for training and 408 for testing. It ships with the package.
 
-From the LDraw.org Parts Library, CC BY 4.0; the data card is bricks_pack/README.md. Up is -y, as LDraw has it.
+The parts are from the LDraw.org Parts Library, CC BY 4.0; see the data card in bricks_pack/README.md. As in LDraw,
+up is -y.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..pack import Pack, read_pack
 
 
 def load(root: str | Path | None = None, split: str = "train", *, points: int | None = None, seed: int = 0) -> Pack:
-    """The embedded pack, or one of the same form in the folder `root`; `points` takes that many of 512 at random."""
+    """Load the pack in the package, or a pack in the folder `root`. `points` keeps that many of the 512 points."""
     if root is not None:
         return take_points(read_pack(root, split), points, seed)
     if split not in ("train", "test"):

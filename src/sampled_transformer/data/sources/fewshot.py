@@ -1,4 +1,4 @@
-"""Few-shot folds: `way` classes with `shot` shapes each, drawn from any labelled pack or read from public files."""
+"""Few-shot folds: `way` classes with `shot` shapes each, drawn from a labelled pack or read from published files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..pack import Pack
 
 @dataclass(frozen=True)
 class Fold:
-    """One few-shot task. Labels are 0 to way - 1 in both packs, and `classes` names them."""
+    """One few-shot task. Labels are 0 to way - 1 in both packs; `classes` has their names."""
 
     train: Pack
     test: Pack
@@ -31,7 +31,7 @@ class Fold:
 def folds(
     train: Pack, test: Pack | None, way: int, shot: int, folds: int = 10, queries: int = 20, seed: int = 0
 ) -> Iterator[Fold]:
-    """The first `folds` folds one after the other; each is what `fold` gives for its number."""
+    """Yield the folds number 0 to folds - 1; see `fold`."""
     for number in range(folds):
         yield fold(train, test, way, shot, number, queries, seed)
 
@@ -39,10 +39,10 @@ def folds(
 def fold(
     train: Pack, test: Pack | None, way: int, shot: int, number: int = 0, queries: int = 20, seed: int = 0
 ) -> Fold:
-    """Fold `number`: `way` random classes, `shot` shapes of each from `train` and `queries` of each from `test`.
+    """Draw fold `number`: `way` random classes, with `shot` shapes per class from `train` and `queries` from `test`.
 
-    It depends on (seed, number) alone, so that folds can be run in any order. Classes with fewer shapes than asked for
-    do not take part. Without `test`, both parts come from `train` and share no shape.
+    A fold depends only on (seed, number), so folds can run in any order. We skip classes with too few shapes. Without
+    `test`, both parts come from `train` and have no shape in common.
     """
     for name, value, least in (("way", way, 2), ("shot", shot, 1), ("queries", queries, 1), ("number", number, 0)):
         if value < least:
@@ -61,24 +61,25 @@ def fold(
 
 
 def _eligible(train: Pack, test: Pack, way: int, shot: int, queries: int) -> np.ndarray:
-    """Labels of the classes with enough shapes in both packs; a DataError if they are fewer than `way`."""
+    """The labels of the classes with enough shapes in both packs. Fewer than `way` of them is a DataError."""
     if train.labels is None or test.labels is None:
-        raise DataError(f"{'train' if train.labels is None else 'test'}: expected a pack with labels")
+        raise DataError(f"{'train' if train.labels is None else 'test'}: expected a pack with labels, got none")
     if train.classes != test.classes:
-        raise DataError("test: its classes differ from those of train, expected the same names in the same order")
+        raise DataError("test: expected the classes of train in the same order, got different classes")
     total = len(train.classes) or 1 + int(max(train.labels.max(initial=0), test.labels.max(initial=0)))
     shapes = np.bincount(train.labels, minlength=total)
     left = shapes - shot if test is train else np.bincount(test.labels, minlength=total)
     enough = (shapes >= shot) & (left >= queries)
     if enough.sum() < way:
-        need = f"{shot} shapes to train on and {queries} others to test on"
+        need = f"{shot} shapes for training and {queries} for testing"
         lacking = np.flatnonzero(~enough)
         example = ""
-        if len(lacking):  # the class that came closest tells best what to change
+        if len(lacking):  # the class that came closest shows best what to change
             label = max(lacking.tolist(), key=lambda label: min(shapes[label] - shot, left[label] - queries))
-            there = f"{shapes[label]}" if test is train else f"{shapes[label]} and {left[label]}"
-            example = f" ({_class_name(train, label)!r} has {there})"
-        raise DataError(f"way: {way} asked for, but {enough.sum()} of {total} classes have {need}{example}")
+            available = f"{shapes[label]}" if test is train else f"{shapes[label]} and {left[label]}"
+            example = f"; {_class_name(train, label)!r} has {available}"
+        have = f"because {enough.sum()} of {total} classes have {need}{example}"
+        raise DataError(f"way: expected at most {enough.sum()}, got {way}, {have}")
     return np.flatnonzero(enough)
 
 
@@ -92,14 +93,14 @@ def _part(pack: Pack, chosen: list[np.ndarray], classes: tuple[str, ...]) -> Pac
 
 
 def import_fold(path: str | Path, normalise: bool = True) -> Fold:
-    """A public fold file `{way}way_{shot}shot/{fold}.pkl`: {'train': [(points, label, key), ...], 'test': ...}.
+    """Read a published fold `{way}way_{shot}shot/{fold}.pkl`: {'train': [(points, label, key), ...], 'test': ...}.
 
-    The pickle is read by restricted_pickle.py, which runs nothing. Points are (n, 3), or (n, 6) with normals.
+    formats/restricted_pickle.py reads the pickle and runs nothing in it. Points are (n, 3), or (n, 6) with normals.
     """
     name = printable(path)
     content = read_arrays_pickle(path)
     if not isinstance(content, dict) or not {"train", "test"} <= content.keys():
-        raise DataError(f"{name}: expected a dict with 'train' and 'test'")
+        raise DataError(f"{name}: expected a dict with 'train' and 'test', got {type(content).__name__}")
     parts = {part: _items(content[part], f"{name}: '{part}'") for part in ("train", "test")}
     labels = {part: sorted({label for _, label, _ in items}) for part, items in parts.items()}
     way = len(labels["train"])
@@ -111,21 +112,21 @@ def import_fold(path: str | Path, normalise: bool = True) -> Fold:
 
 
 def _items(items: Any, where: str) -> list[tuple[np.ndarray, int, str]]:
-    """The (points, label, key) of one part, each checked."""
+    """Check the items (points, label, key) of one part."""
     if not isinstance(items, list | tuple) or not items:
-        raise DataError(f"{where}: expected a list of (points, label, key)")
+        raise DataError(f"{where}: expected a list of (points, label, key), got {type(items).__name__}")
     result, total = [], 0
     for number, item in enumerate(items):
         if not isinstance(item, list | tuple) or len(item) != 3 or not isinstance(item[0], np.ndarray):
-            raise DataError(f"{where}: item {number}: expected (points, label, key)")
+            raise DataError(f"{where}: item {number}: expected (points, label, key), got {type(item).__name__}")
         points, label, key = item
         if points.ndim != 2 or points.shape[1] not in (3, 6):
             raise DataError(f"{where}: item {number}: expected points (n, 3) or (n, 6), got {points.shape}")
         if np.size(label) != 1 or np.asarray(label).dtype.kind not in "iu" or np.min(label) < 0:
-            raise DataError(f"{where}: item {number}: expected a label of 0 or more, got {label!r}")
+            raise DataError(f"{where}: item {number}: expected a label of at least 0, got {label!r}")
         total += points.nbytes
-        if total > MAXIMUM_BYTES:  # one array in the file may stand in many items
-            raise DataError(f"{where}: more than {MAXIMUM_BYTES:,} bytes of points")
+        if total > MAXIMUM_BYTES:  # many items may refer to one array in the file
+            raise DataError(f"{where}: expected at most {MAXIMUM_BYTES:,} bytes of points, got more")
         text = key[:LONGEST_NAME] if isinstance(key, str) else str(number)
         result.append((points, int(np.asarray(label).item()), text))
     return result

@@ -1,11 +1,11 @@
-"""A folder of shapes, one sub-folder a class: which files it holds, their classes and their split.
+"""Your own shapes: a folder with one sub-folder per class, in one of three layouts.
 
     class/file          class/train/file          train/class/file
                         class/test/file           test/class/file
 
-Folders below these are searched as well. `val` is a split like `train` and `test`. Where the tree gives no split,
-a fifth of each class is the test split, drawn by a seeded generator from the sorted file names: the same files and
-the same seed give the same split on every machine.
+We also search the folders below these. `val` is a split like `train` and `test`. Without a split in the folder, a
+random fifth of each class becomes the test split. The draw depends only on the sorted file names and the seed, so
+every machine draws the same split.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from ..pack import Pack
 
 
 class Entry(NamedTuple):
-    """One file of the folder."""
+    """One file in the folder."""
 
     path: Path
-    relative: str  # to the folder, as the system spells it
+    relative: str  # path relative to the folder
     category: str
-    name: str  # below its class and split, without the ending
+    name: str  # path below class and split, without suffix
     split: str
 
 
 @dataclass
 class Listing:
-    """What a folder holds, sorted by class and name, and a line for everything that was left out."""
+    """The shapes in a folder, sorted by class and name, and one line per problem."""
 
     root: Path
     entries: list[Entry] = field(default_factory=list)
@@ -49,12 +49,12 @@ class Listing:
 
 
 def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) -> Listing:
-    """Find the shapes below `root`; hidden files and files of other formats are passed over."""
+    """Find the shapes below `root`, skipping hidden files and unknown formats."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{printable(root)}: no such folder")
     if not 0 <= test_fraction < 1:
-        raise ValueError(f"test_fraction: expected 0 or more and less than 1, got {test_fraction}")
+        raise ValueError(f"test_fraction: expected at least 0 and less than 1, got {test_fraction}")
     listing = Listing(root)
     folders = sorted(item.name for item in root.iterdir() if item.is_dir() and not _is_hidden(item.name))
     splits_on_top = bool(folders) and set(folders) <= set(SPLITS)
@@ -62,13 +62,13 @@ def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) 
     for path in _walk(root, listing.problems):
         place = _place(path.relative_to(root), splits_on_top)
         if place is None:
-            listing.problems.append(f"{printable(path)}: not in the folder of a class")
+            listing.problems.append(f"{printable(path)}: not in a class folder")
         else:
             found.append(place._replace(path=path))
     listing.split_is_given = any(entry.split for entry in found)
-    for entry in _without_twins(found, listing.problems):
+    for entry in _drop_duplicates(found, listing.problems):
         if listing.split_is_given and not entry.split:
-            listing.problems.append(f"{printable(entry.path)}: beside the folders of a split, but in none of them")
+            listing.problems.append(f"{printable(entry.path)}: not in a train, test or val folder")
         else:
             listing.entries.append(entry)
     if not listing.split_is_given:
@@ -76,10 +76,10 @@ def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) 
     listing.entries.sort(key=lambda entry: (entry.category, entry.name))
     readable = {entry.category for entry in listing.entries}
     empty = [name for name in folders if not splits_on_top and printable(name) not in readable]
-    listing.problems += [f"{printable(root / name)}: a class without any file to read" for name in empty]
+    listing.problems += [f"{printable(root / name)}: class without a readable file" for name in empty]
     if not listing.entries:
         reason = listing.problems[0] if listing.problems else "expected files in folders named after their class"
-        raise DataError(f"{printable(root)}: no shapes to read ({reason})")
+        raise DataError(f"{printable(root)}: no shapes ({reason})")
     return listing
 
 
@@ -88,7 +88,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _walk(root: Path, problems: list[str]) -> Iterator[Path]:
-    """Files of known formats below `root`. Links may not lead out of it, and linked folders are not entered."""
+    """Yield the files of known formats below `root`. We do not follow links to folders or out of `root`."""
 
     def note(error: OSError) -> None:
         problems.append(f"{printable(error.filename)}: {error.strerror}")
@@ -98,8 +98,8 @@ def _walk(root: Path, problems: list[str]) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in folders:
             if (path := Path(folder, name)).is_symlink():
-                way = "to a folder" if path.resolve().is_relative_to(inside) else "that leads out of the folder"
-                problems.append(f"{printable(path)}: a link {way}, not followed")
+                kind = "to a folder" if path.resolve().is_relative_to(inside) else "that leads out of the folder"
+                problems.append(f"{printable(path)}: a link {kind}, not followed")
         for name in sorted(files):
             path = Path(folder, name)
             if path.suffix.lower() not in READERS or _is_hidden(name):
@@ -111,7 +111,7 @@ def _walk(root: Path, problems: list[str]) -> Iterator[Path]:
 
 
 def _place(relative: Path, splits_on_top: bool) -> Entry | None:
-    """Class, split and name from where a file lies; without a class None."""
+    """The class, split and name of a file from its path, or None if it is in no class folder."""
     *folders, file = relative.parts
     split = folders.pop(0) if splits_on_top and folders else ""
     if not folders:
@@ -123,20 +123,21 @@ def _place(relative: Path, splits_on_top: bool) -> Entry | None:
     return Entry(relative, str(relative), printable(category), printable(name), split)
 
 
-def _without_twins(entries: list[Entry], problems: list[str]) -> Iterator[Entry]:
-    """One file a name: chair.off and chair.ply are one shape, and might else end on both sides of a split."""
+def _drop_duplicates(entries: list[Entry], problems: list[str]) -> Iterator[Entry]:
+    """Yield one file per name: chair.off and chair.ply are the same shape and must not end up in different splits."""
     order = list(READERS)
     entries.sort(key=lambda entry: (entry.category, entry.name, order.index(entry.path.suffix.lower()), entry.relative))
     first: dict[tuple[str, str, str], Entry] = {}
     for entry in entries:
-        twin = first.setdefault((entry.category, entry.split, entry.name), entry)
-        if twin is entry:
+        used = first.setdefault((entry.category, entry.split, entry.name), entry)
+        if used is entry:
             yield entry
         else:
-            problems.append(f"{printable(entry.path)}: the same name as {printable(twin.path.name)}, which is used")
+            problems.append(f"{printable(entry.path)}: same name as {printable(used.path.name)}, which is used instead")
 
 
 def _draw_split(entries: list[Entry], test_fraction: float, seed: int) -> list[Entry]:
+    """Assign a random `test_fraction` of each class to the split "test" and the rest to "train"."""
     categories = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: entry.name):
         categories[entry.category].append(entry)
@@ -159,16 +160,16 @@ def load(
     seed: int = 0,
     test_fraction: float = 0.2,
 ) -> Pack:
-    """One split of a folder of shapes, read one file after the other; `pack_folder` is for large ones.
+    """Load one split of a folder of shapes, one file at a time. For large folders use `pack_folder`.
 
-    A file that cannot be read is left out with a warning. See `read_shape` for `points` and `normals`. Clouds with
-    fewer points repeat some of them; `extras["distinct"]` tells how many come first.
+    A file that cannot be read is skipped with a warning. See `read_shape` for `points` and `normals`. A cloud with too
+    few points repeats some of them; `extras["distinct"]` is the number of points before the first repetition.
     """
     listing = scan_folder(root, test_fraction=test_fraction, seed=seed)
     entries = [entry for entry in listing.entries if entry.split == split]
     if not entries:
         known = ", ".join(sorted({entry.split for entry in listing.entries}))
-        raise DataError(f"{printable(root)}: no split '{split}' (there is {known})")
+        raise DataError(f"{printable(root)}: no split '{split}'; available splits: {known}")
     shapes, kept = [], []
     for entry in entries:
         try:
@@ -179,8 +180,8 @@ def load(
     for line in listing.problems:
         warnings.warn(line, stacklevel=2)
     if not kept:
-        raise DataError(f"{printable(root)}: none of its {len(entries)} files could be read ({listing.problems[-1]})")
-    classes = sorted({entry.category for entry in listing.entries})  # of all splits, which must number them alike
+        raise DataError(f"{printable(root)}: none of the {len(entries)} files can be read ({listing.problems[-1]})")
+    classes = sorted({entry.category for entry in listing.entries})  # from all splits, so that labels agree
     with_normals = [shape.normals for shape in shapes if shape.normals is not None]
     return Pack.from_arrays(
         [shape.points for shape in shapes],

@@ -1,7 +1,7 @@
-"""Sets of points drawn from random mixtures of Gaussians: amortised clustering, paper appendix app:clustering.
+"""Sets of points drawn from random Gaussian mixtures, for amortised clustering (paper appendix app:clustering).
 
-The mixture is that of Lee et al., "Set Transformer" (ICML 2019): 4 components in the plane, means U(-4, 4), standard
-deviation 0.3, weights Dirichlet(1). The number of points is drawn from a range [low, high) and shared by a batch.
+The mixtures follow Lee et al., "Set Transformer" (ICML 2019): 4 components in the plane, means U(-4, 4), standard
+deviation 0.3, weights Dirichlet(1). All sets in a batch have the same size, drawn from a range [low, high).
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-#: The paper and Lee et al.'s paper: n ~ Unif[100, 500). The default here.
+#: Our paper and the paper of Lee et al.: n ~ Unif[100, 500). This is the default.
 PAPER_POINTS = (100, 500)
-#: Lee et al.'s code: randint(300, 600).
+#: The code of Lee et al.: randint(300, 600).
 CODE_POINTS = (300, 600)
-#: The oracle of 1,000 sets varies by 0.007 from seed to seed. With this seed it is -1.474, the mean over all mixtures
-#: (-1.475) and Lee et al.'s sets (-1.473) to within a fifth of that, so that figures compare with published ones.
+#: The oracle likelihood of 1,000 sets varies by 0.007 between seeds. With this seed it is -1.474: within a fifth of
+#: that variation from the mean over all mixtures (-1.475) and from the sets of Lee et al. (-1.473). Our figures are
+#: therefore comparable with published ones.
 FIXED_SEED = 4
 
 
 class Mixtures(NamedTuple):
-    """A batch of sets and the mixtures they were drawn from (K components, D dimensions)."""
+    """A batch of sets and the mixtures that generated them (K components, D dimensions)."""
 
     points: Tensor  # (sets, n, D)
     weights: Tensor  # (sets, K), each row sums to 1
@@ -31,7 +32,7 @@ class Mixtures(NamedTuple):
     assignments: Tensor  # (sets, n), the component each point came from
 
     def log_likelihood(self) -> Tensor:
-        """Log-likelihood of each set under the mixture it was drawn from (the oracle), (sets,)."""
+        """Log-likelihood of each set under the mixture that generated it (the oracle), (sets,)."""
         return mixture_log_likelihood(self.points, self.weights, self.means, self.deviations)
 
 
@@ -46,16 +47,16 @@ def sample_mixtures(
     deviation: float = 0.3,
     device: torch.device | str | None = None,
 ) -> Mixtures:
-    """Draw `sets` mixtures and from each the same number of points: `points`, or one draw from [low, high).
+    """Draw `sets` mixtures and the same number of points from each: `points`, or one draw from [low, high).
 
-    Means are uniform in (-spread, spread), all deviations equal `deviation`. Tensors are made on `device`, by
-    default the device of the generator.
+    Means are uniform in (-spread, spread); all deviations equal `deviation`. The tensors are on `device` (default: the
+    device of the generator).
     """
     _check_positive(sets=sets, components=components, dim=dim, spread=spread, deviation=deviation)
     if device is None and generator is not None:
         device = generator.device
     count = _draw_count(points, generator)
-    # Dirichlet(1) is a vector of exponentials divided by their sum; torch's own Dirichlet takes no generator.
+    # Dirichlet(1) is a vector of exponentials divided by their sum; torch's Dirichlet accepts no generator.
     weights = torch.empty(sets, components, device=device).exponential_(generator=generator)
     weights = weights / weights.sum(-1, keepdim=True)
     means = (torch.rand(sets, components, dim, generator=generator, device=device) * 2 - 1) * spread
@@ -69,7 +70,7 @@ def sample_mixtures(
 def fixed_mixtures(
     sets: int = 1000, points: int | tuple[int, int] = PAPER_POINTS, *, batch: int = 10, seed: int = FIXED_SEED
 ) -> list[Mixtures]:
-    """The same `sets` sets in every process, in batches of one n each: what LL0 and LL1 are measured on."""
+    """The test sets for LL0 and LL1: the same in every process, in batches of equal n."""
     _check_positive(sets=sets, batch=batch)
     generator = torch.Generator().manual_seed(seed)
     sizes = [min(batch, sets - start) for start in range(0, sets, batch)]
@@ -77,7 +78,9 @@ def fixed_mixtures(
 
 
 def mixture_log_likelihood(points: Tensor, weights: Tensor, means: Tensor, deviations: Tensor) -> Tensor:
-    """Mean log-likelihood per point under diagonal Gaussian mixtures (Eq. eq:log_likelihood / n), one number a set.
+    """Mean log-likelihood per point under diagonal Gaussian mixtures, (sets,); Eq. eq:log_likelihood divided by n.
+
+        1/n sum_i log sum_k weight_k N(x_i; mean_k, diag(deviation_k^2))
 
     points (sets, n, D), weights (sets, K), means and deviations (sets, K, D); differentiable in all of them.
     """

@@ -1,10 +1,10 @@
-"""ModelNet40 and ModelNet10 (Wu et al., CVPR 2015) from each form in which they are published; `load` finds out which.
+"""ModelNet40 and ModelNet10 (Wu et al., CVPR 2015) in each published layout; `load` finds out which one it is.
 
 ply_data_{train0..4,test0..1}.h5                        modelnet40_ply_hdf5_2048, 2,048 points; up is y
 modelnet40_{train,test}.txt, class/class_0001.txt       modelnet40_normal_resampled, 10,000 points; up is y
-modelnet40_{train,test}_8192pts_fps.dat                 the same as Point-BERT stores it, 8,192 points; up is y
-class/{train,test}/class_0001.off                       the meshes themselves; up is z
-{train,test}.npz                                        a pack; up is what it was made with
+modelnet40_{train,test}_8192pts_fps.dat                 Point-BERT's copy of the latter, 8,192 points; up is y
+class/{train,test}/class_0001.off                       the meshes; up is z
+{train,test}.npz                                        a pack; up depends on its source
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def load(
     up: str | None = None,
     seed: int = 0,
 ) -> Pack:
-    """One split, from whichever layout is in `root` or in a folder of the usual name below it.
+    """Load one split, from whichever layout is in `root` or in a folder with one of the usual names below it.
 
     Args:
-        root: where the data is.
+        root: The folder with the data.
         split: "train" or "test", as published.
-        variant: "modelnet40" or "modelnet10"; the ten classes are also cut out of ModelNet40, whose split they share.
-        points: how many points of each shape, a random choice; by default all that are stored, 2,048 from meshes.
-        up: "y" or "z" turns the shapes to that vertical axis; by default axes stay as published.
-        seed: of the choice of points.
+        variant: "modelnet40" or "modelnet10". ModelNet10 can also be taken from ModelNet40; the splits agree.
+        points: Random points per shape (default: all that are stored; 2,048 from meshes).
+        up: "y" or "z": rotate the shapes so that this axis is vertical (default: axes as published).
+        seed: Seed of the random points.
     """
     for name, value, known in (("variant", variant, tuple(CLASSES)), ("split", split, ("train", "test"))):
         if value not in known:
@@ -54,7 +54,7 @@ def load(
         raise DataError(f"up: expected 'y' or 'z', got {up!r}")
     reader, published_up, folder = _find(Path(root), split, variant)
     if up is not None and published_up is None:
-        raise DataError(f"up: the pack in {printable(folder)} does not say which axis is up; leave it out")
+        raise DataError(f"up: expected none, because {printable(folder)} does not say which axis is up, got {up!r}")
     pack = reader(folder, split, variant, points, seed)
     if variant == "modelnet10" or reader is _read_meshes:
         pack = _restrict(pack, CLASSES[variant], folder)
@@ -62,7 +62,7 @@ def load(
 
 
 def _find(root: Path, split: str, variant: str) -> tuple[Reader, str | None, Path]:
-    """The reader of the first layout that is there, its vertical axis if that is known, and its folder."""
+    """The reader of the first layout found, its vertical axis if known, and its folder."""
     for folder in (root, *(root / name for name in FOLDERS[variant])):
         if (folder / f"{split}.npz").is_file():
             return _read_pack, None, folder
@@ -76,10 +76,10 @@ def _find(root: Path, split: str, variant: str) -> tuple[Reader, str | None, Pat
         if any((folder / f"{name}_{split}.txt").is_file() for name in (variant, "modelnet40")):
             return read_text_folder, "y", folder
     raise DataError(
-        f"{printable(root)}: no {variant} here, nor in {', '.join(FOLDERS[variant])} below it. Looked for "
-        f"ply_data_{split}*.h5 (the archive modelnet40_ply_hdf5_2048 of the PointNet project), modelnet40_{split}.txt "
+        f"{printable(root)}: no {variant} here or in {', '.join(FOLDERS[variant])} below it; expected one of "
+        f"ply_data_{split}*.h5 (archive modelnet40_ply_hdf5_2048 of the PointNet project), modelnet40_{split}.txt "
         f"(modelnet40_normal_resampled of PointNet++), class/{split}/*.off (ModelNet40.zip or ModelNet10.zip from "
-        f"Princeton's ModelNet page) and {split}.npz (a pack)"
+        f"Princeton's ModelNet page), {split}.npz (a pack)"
     )
 
 
@@ -88,19 +88,19 @@ def _read_pack(folder: Path, split: str, _variant: str, points: int | None, seed
 
 
 def _read_meshes(folder: Path, split: str, _variant: str, points: int | None, seed: int) -> Pack:
-    """Points by area with the normals of the faces, one mesh after the other; `data pack` uses all cores."""
+    """Sample the meshes one after the other; `data pack` uses all cores instead."""
     from .folder import load as load_folder
 
     return load_folder(folder, split, points=2048 if points is None else points, seed=seed)
 
 
 def _restrict(pack: Pack, classes: tuple[str, ...], folder: Path) -> Pack:
-    """The pack of these classes alone, with labels that number them."""
+    """Keep only the given classes and renumber the labels accordingly."""
     missing = [name for name in classes if name not in pack.classes]
     if pack.labels is None:
-        raise DataError(f"{printable(folder)}: expected a pack with labels")
+        raise DataError(f"{printable(folder)}: expected a pack with labels, got none")
     if missing:
-        raise DataError(f"{printable(folder)}: expected {len(classes)} classes, no shapes of {', '.join(missing)}")
+        raise DataError(f"{printable(folder)}: expected {len(classes)} classes, got none of {', '.join(missing)}")
     renumber = np.full(len(pack.classes), -1)
     renumber[[pack.classes.index(name) for name in classes]] = np.arange(len(classes))
     part = pack.select(renumber[pack.labels] >= 0)
@@ -108,7 +108,7 @@ def _restrict(pack: Pack, classes: tuple[str, ...], folder: Path) -> Pack:
 
 
 def _turn(pack: Pack, up: str) -> Pack:
-    """A quarter turn about x between y up and z up; exact on the stored integers."""
+    """Rotate by a quarter turn about x, between y up and z up; exact on the stored integers."""
     signs = [1, -1, 1] if up == "z" else [1, 1, -1]  # to (x, -z, y) or (x, z, -y)
     points = pack.points[..., [0, 2, 1]] * np.array(signs, np.int16)
     normals = None if pack.normals is None else pack.normals[..., [0, 2, 1]] * np.array(signs, np.int8)

@@ -1,6 +1,6 @@
-"""Readers of the layouts in which ModelNet is published; modelnet.py says what they are.
+"""Readers for the published layouts of ModelNet, which modelnet.py lists.
 
-Each takes the folder, the split, "modelnet40" or "modelnet10", the number of points or None, and a seed.
+Each takes the folder, the split, "modelnet40" or "modelnet10", the number of points (or None) and a seed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LARGEST_DAT = 1 << 32  # bytes; Point-BERT's training file has 1.9 GB
 
 
 def read_hdf5_folder(folder: Path, split: str, _variant: str, points: int | None, seed: int) -> Pack:
-    """modelnet40_ply_hdf5_2048."""
+    """Read modelnet40_ply_hdf5_2048."""
     classes = _class_names(folder / "shape_names.txt", "modelnet40")
     files = _hdf5_files(folder, split)
     expect_files(folder, files)
@@ -48,9 +48,9 @@ def read_hdf5_folder(folder: Path, split: str, _variant: str, points: int | None
 
 
 def _hdf5_files(folder: Path, split: str) -> list[Path]:
-    """Those of the published list if it is there, otherwise number 0 and up; none in between may be missing."""
+    """The files in the published list; without a list, all files, which must be numbered from 0 without gaps."""
     listing = folder / f"{split}_files.txt"
-    if listing.is_file():  # its lines start with a folder of the machine that wrote them
+    if listing.is_file():  # its lines begin with a folder on the authors' machine
         return [folder / Path(line).name for line in read_words(listing)]
     count = len(list(folder.glob(f"ply_data_{split}*.h5")))
     return [folder / f"ply_data_{split}{number}.h5" for number in range(count)]
@@ -66,7 +66,7 @@ def _hdf5_clouds(parts: list[tuple[Path, Clouds]]) -> Iterator[LabelledCloud]:
 
 
 def _hdf5_names(file: Path, count: int) -> list[str]:
-    """Names of the shapes: those of ply_data_train0.h5 are in ply_data_train_0_id2file.json."""
+    """The names of the shapes: for ply_data_train0.h5 they are in ply_data_train_0_id2file.json."""
     path = file.with_name(f"{file.stem[:-1]}_{file.stem[-1]}_id2file.json")
     if not path.is_file():
         return [f"{file.stem}_{number:04d}" for number in range(count)]
@@ -75,12 +75,12 @@ def _hdf5_names(file: Path, count: int) -> list[str]:
     except ValueError as error:
         raise DataError(f"{printable(path)}: not JSON ({error})") from None
     if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{printable(path)}: expected a list of {count} names")
+        raise DataError(f"{printable(path)}: expected a list of {count} names, got something else")
     return [Path(name).stem for name in names]
 
 
 def read_text_folder(folder: Path, split: str, variant: str, points: int | None, seed: int) -> Pack:
-    """modelnet40_normal_resampled; ModelNet10 by its own list, or all of ModelNet40 where that is missing."""
+    """Read modelnet40_normal_resampled. For ModelNet10 use its own list, or all of ModelNet40 if there is none."""
     if not (folder / f"{variant}_{split}.txt").is_file():
         variant = "modelnet40"
     classes = _class_names(folder / f"{variant}_shape_names.txt", variant)
@@ -95,19 +95,19 @@ def read_text_folder(folder: Path, split: str, variant: str, points: int | None,
 
 
 def _label_of(name: str, classes: Sequence[str], listing: Path) -> int:
-    """night_stand_0001 is a night_stand."""
+    """The label of a shape from its name: night_stand_0001 is a night_stand."""
     owner = name.rpartition("_")[0]
     if owner not in classes or Path(name).name != name:
-        raise DataError(f"{printable(listing)}: {name[:80]!r} belongs to none of the {len(classes)} classes")
+        raise DataError(f"{printable(listing)}: expected names of the {len(classes)} classes, got {name[:80]!r}")
     return classes.index(owner)
 
 
 def _read_table(path: Path) -> np.ndarray:
-    """Lines x,y,z,nx,ny,nz as (n, 6)."""
+    """Read lines x,y,z,nx,ny,nz as an array (n, 6)."""
     try:
         check_size(path)
         data = path.read_bytes()
-        table = _parse_six_decimals(data)
+        table = parse_six_decimals(data)
         if table is None:
             table = np.loadtxt(io.BytesIO(data), dtype=np.float32, delimiter=",", ndmin=2, comments=None)
     except (ValueError, OSError) as error:
@@ -117,11 +117,11 @@ def _read_table(path: Path) -> np.ndarray:
     return table
 
 
-def _parse_six_decimals(data: bytes) -> np.ndarray | None:
-    """Every number is written -0.123456 in the published files; None if one is not.
+def parse_six_decimals(data: bytes) -> np.ndarray | None:
+    """Parse a table in which every number looks like -0.123456, as in the published files; otherwise return None.
 
-    The digits then stand at known places before each separator, and reading them is 4 times as fast as np.loadtxt,
-    which is the fastest of numpy's and Python's general readers.
+    The digits then have fixed positions before each separator. This is 4 times as fast as np.loadtxt, the fastest of
+    the general readers.
     """
     text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero((text == ord(",")) | (text == ord("\n")))
@@ -136,27 +136,29 @@ def _parse_six_decimals(data: bytes) -> np.ndarray | None:
     if (text[ends - 7] != ord(".")).any() or digits.max() > 9 or (text[ends].reshape(-1, 6) != line).any():
         return None
     values = digits @ np.array([1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6], np.float32)
-    return np.where(signed, -values, values).reshape(-1, 6)
+    table: np.ndarray = np.where(signed, -values, values).reshape(-1, 6)
+    return table
 
 
 def read_dat(folder: Path, split: str, _variant: str, points: int | None, seed: int) -> Pack:
-    """Point-BERT's file: a pickle of [list of (n, 6) arrays, list of labels], read without running it."""
+    """Read Point-BERT's file, a pickle of [list of (n, 6) arrays, list of labels], without running it."""
     classes = _class_names(folder / "modelnet40_shape_names.txt", "modelnet40")
     path = folder / f"modelnet40_{split}_8192pts_fps.dat"
     where = printable(path)
     content = read_arrays_pickle(path, LARGEST_DAT)
     if not isinstance(content, list | tuple) or [type(part) for part in content] != [list, list]:
-        raise DataError(f"{where}: expected a list of points and a list of labels")
+        raise DataError(f"{where}: expected a list of points and a list of labels, got something else")
     tables, labels = content
     if len(tables) != len(labels):
-        raise DataError(f"{where}: {len(tables)} shapes, but {len(labels)} labels")
+        raise DataError(f"{where}: expected one label per shape, got {len(labels)} labels for {len(tables)} shapes")
     clouds = (_dat_cloud(where, *item, classes) for item in zip(range(len(tables)), tables, labels, strict=True))
     return pack_clouds(clouds, len(tables), classes, where, points=points, seed=seed)
 
 
 def _dat_cloud(where: str, number: int, table: Any, label: Any, classes: Sequence[str]) -> LabelledCloud:
     if not isinstance(table, np.ndarray) or table.ndim != 2 or table.shape[1] != 6:
-        raise DataError(f"{where}: shape {number}: expected an array (n, 6)")
+        found = f"shape {table.shape}" if isinstance(table, np.ndarray) else type(table).__name__
+        raise DataError(f"{where}: shape {number}: expected an array (n, 6), got {found}")
     if np.size(label) != 1 or np.asarray(label).dtype.kind not in "iu" or not 0 <= int(np.min(label)) < len(classes):
         raise DataError(f"{where}: shape {number}: expected a label from 0 to {len(classes) - 1}, got {label!r}")
     owner = int(np.min(label))
@@ -164,10 +166,10 @@ def _dat_cloud(where: str, number: int, table: Any, label: Any, classes: Sequenc
 
 
 def _class_names(path: Path, variant: str) -> tuple[str, ...]:
-    """The classes in the order of the published file, or in the known order where the file is missing."""
+    """The classes in the order of the published file, or in our own list if the file is missing."""
     if not path.is_file():
         return CLASSES[variant]
     names = tuple(read_words(path))
     if not names or len(set(names)) != len(names) or any(Path(name).name != name for name in names):
-        raise DataError(f"{printable(path)}: expected one class name a line, each once")
+        raise DataError(f"{printable(path)}: expected one class name per line, each once")
     return names

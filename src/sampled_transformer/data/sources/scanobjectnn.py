@@ -1,7 +1,7 @@
-"""ScanObjectNN, scans of real objects in 15 classes, from its public h5 files (Uy et al., ICCV 2019). Up is y.
+"""ScanObjectNN (Uy et al., ICCV 2019): scans of real objects in 15 classes, from the published h5 files. Up is y.
 
-2,048 points without normals. The public protocol neither centres nor scales them; a pack lies in the unit sphere, so
-they are normalised here unless `normalise=False`, which is refused when coordinates leave [-1, 1].
+Each shape has 2,048 points and no normals. The published protocol neither centres nor scales them. A pack lies in the
+unit sphere, so we normalise by default; `normalise=False` works if all coordinates are in [-1, 1].
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLASSES = (
     "sofa", "toilet",
 )
 # fmt: on
-#: OBJ-BG, OBJ-ONLY and PB-T50-RS: folder and end of the file name.
+#: OBJ-BG, OBJ-ONLY and PB-T50-RS: folder and second half of the file name.
 VARIANTS = {
     "objbg": ("main_split", "objectdataset"),
     "objonly": ("main_split_nobg", "objectdataset"),
@@ -37,7 +37,7 @@ def load(
     seed: int = 0,
     normalise: bool = True,
 ) -> Pack:
-    """One split of a variant; `root` is the folder that holds main_split, or the one above (`h5_files`)."""
+    """Load one split of a variant. `root` is the folder that contains main_split, or the folder above it."""
     path = _find(root, split, variant)
     clouds = read_hdf5(path, len(CLASSES))
     rows = enumerate(zip(clouds.points, clouds.labels.tolist(), strict=True))
@@ -48,7 +48,7 @@ def load(
 
 def _find(root: str | Path, split: str, variant: str) -> Path:
     if variant not in VARIANTS:
-        raise DataError(f"variant: expected {', '.join(VARIANTS)}, got {variant!r}")
+        raise DataError(f"variant: expected one of {', '.join(VARIANTS)}, got {variant!r}")
     if split not in ("train", "test"):
         raise DataError(f"split: expected 'train' or 'test', got {split!r}")
     folder, name = VARIANTS[variant]
@@ -57,6 +57,6 @@ def _find(root: str | Path, split: str, variant: str) -> Path:
         if (path := Path(root) / base / relative).is_file():
             return path
     raise DataError(
-        f"{printable(root)}: no ScanObjectNN ({variant}) here, looked for {relative}; its h5_files.zip is on the "
-        "project page of ScanObjectNN (hkust-vgd), after agreeing to its terms"
+        f"{printable(root)}: no ScanObjectNN ({variant}) here; expected {relative} from h5_files.zip, which the "
+        "project page of ScanObjectNN (hkust-vgd) offers under its terms of use"
     )

@@ -1,4 +1,4 @@
-"""ShapeNet-55 as Point-BERT published it: one .npy of 8,192 points a shape, and lists of names. No normals.
+"""ShapeNet-55 as published by Point-BERT: one .npy file with 8,192 points per shape, and lists of names. No normals.
 
 shapenet_pc/{synset}-{id}.npy        ShapeNet-55/train.txt, ShapeNet-55/test.txt (41,952 and 10,518 names)
 """
@@ -83,9 +83,9 @@ def load(
     seed: int = 0,
     normalise: bool = True,
 ) -> Pack:
-    """One list of shapes; with `whole`, 'train' is both lists, on which Point-BERT trains.
+    """Load one list of shapes. With `whole`, the split 'train' is both lists, which is what Point-BERT trains on.
 
-    All 8,192 points of all shapes take 2.6 GB; `points` keeps that many of each, chosen at random.
+    The full 8,192 points of all shapes take 2.6 GB; `points` keeps that many random points per shape.
     """
     if split not in ("train", "test"):
         raise DataError(f"split: expected 'train' or 'test', got {split!r}")
@@ -105,13 +105,13 @@ def _find(root: Path, lists: list[str]) -> Path:
             return folder
     wanted = " and ".join(f"ShapeNet-55/{name}.txt" for name in lists)
     raise DataError(
-        f"{printable(root)}: no ShapeNet-55 here, looked for the folder shapenet_pc and {wanted}; the archive "
-        "ShapeNet55-34 is linked from the data page of the Point-BERT project, under the terms of ShapeNet"
+        f"{printable(root)}: no ShapeNet-55 here; expected the folder shapenet_pc and {wanted} from the archive "
+        "ShapeNet55-34, which the Point-BERT project links under the terms of ShapeNet"
     )
 
 
 def _listed(folder: Path, lists: list[str]) -> tuple[list[Path], list[int]]:
-    """The files that the lists name, and their labels."""
+    """The files in the lists, and their labels."""
     index = {synset: label for label, synset in enumerate(SYNSETS)}
     files, labels = [], []
     for name in lists:

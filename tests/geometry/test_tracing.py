@@ -1,4 +1,4 @@
-"""Compilation and export of every function; an exported graph takes any number of sets and points."""
+"""Every geometry function compiles and exports; an exported graph accepts any number of sets and points."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.export import Dim, export
 
 from sampled_transformer.geometry import chamfer_distance, farthest_points, nearest_neighbours, space_filling_order
+from sampled_transformer.geometry.tracing import exporting, never_compiled, uncompiled
 
 FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "farthest_points": lambda points, mask: farthest_points(points, 5),
@@ -53,3 +54,37 @@ def test_export(name):
     for batch, n in ((3, 40), (2, 77), (4, 700)):
         inputs = example(batch, n)
         torch.testing.assert_close(graph(*inputs), module(*inputs))
+
+
+class Flag(torch.nn.Module):
+    """Adds 1 when torch.export traces it, and 2 when torch.compile does."""
+
+    def forward(self, points: Tensor) -> Tensor:
+        if exporting():
+            return points + 1
+        return points + 2 if torch.compiler.is_compiling() else points
+
+
+def test_exporting_tells_export_from_compilation_and_eager():
+    points = torch.zeros(2)
+    assert Flag()(points).tolist() == [0, 0]
+    assert torch.compile(Flag(), backend="eager")(points).tolist() == [2, 2]
+    assert export(Flag(), (points,)).module()(points).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("decorate", [uncompiled, never_compiled])
+def test_a_decorated_function_runs_eagerly_inside_a_compiled_one(decorate):
+    @decorate
+    def compiling(points: Tensor) -> Tensor:
+        """Whether it is compiled."""
+        return points + torch.compiler.is_compiling()
+
+    compiled = torch.compile(lambda points: compiling(points) * 1, backend="eager")
+    assert compiled(torch.zeros(2)).tolist() == [0, 0]
+    assert compiling.__doc__ == "Whether it is compiled."
+
+
+def test_export_looks_into_an_uncompiled_function():
+    module = Module(lambda points, mask: uncompiled(lambda x: x + exporting())(points))
+    inputs = example(1, 4)
+    torch.testing.assert_close(export(module, inputs).module()(*inputs), inputs[0] + 1)

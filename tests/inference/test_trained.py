@@ -1,0 +1,63 @@
+"""What a weights file says about its data and purpose, and the passes over several cycles."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sampled_transformer.inference.trained import check_classifier, cycle_probabilities, pick_device, view_of
+from sampled_transformer.models import create_model
+from sampled_transformer.weights import Description, WeightsError
+
+SMALL = {"classes": 3, "dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
+FILE = Path("folder") / "a.safetensors"
+
+
+def test_the_view_is_that_of_the_training() -> None:
+    data = {"preset": "bricks", "points": 24}
+    view = view_of(Description("basic", {"normals": False}, (), {"data": data}), FILE)
+    assert (view.preset, view.points, view.normals) == ("bricks", 24, False)
+
+
+def test_the_default_view() -> None:
+    view = view_of(Description("basic", {}), FILE)
+    assert (view.preset, view.points, view.normals) == ("none", 1024, True)
+
+
+@pytest.mark.parametrize("data", [{"points": "many"}, {"points": 0}, {"preset": "soup"}, [1, 2]])
+def test_a_view_that_cannot_be_is_refused(data) -> None:
+    with pytest.raises(WeightsError, match=r"a\.safetensors: expected a valid preset and number of points"):
+        view_of(Description("basic", {}, (), {"data": data}), FILE)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("mae", r"a\.safetensors: expected a classifier, got a 'mae'.*--model mae-classifier --init"),
+        ("set-transformer-mixture", r"expected a classifier, got 'set-transformer-mixture'.*`cluster fit`"),
+    ],
+)
+def test_networks_that_do_not_classify_are_refused(model: str, message: str) -> None:
+    with pytest.raises(WeightsError, match=message):
+        check_classifier(Description(model, {}), FILE)
+    check_classifier(Description("mae-classifier", {}), FILE)
+
+
+def test_devices() -> None:
+    assert pick_device("cpu") == torch.device("cpu")
+    assert pick_device(None).type in ("cpu", "cuda")
+    for name in ("toaster", "meta"):
+        with pytest.raises(ValueError, match=f"device: expected a device that works here, got '{name}'"):
+            pick_device(name)
+
+
+def test_each_cycle_is_one_pass_and_the_first_is_that_of_plain_evaluation() -> None:
+    torch.manual_seed(0)
+    network = create_model("basic", **SMALL).eval()
+    points, normals = torch.randn(2, 4, 20, 3)
+    probabilities = cycle_probabilities(network, points, normals, 3)
+    assert probabilities.shape == (3, 4, 3)
+    torch.testing.assert_close(probabilities.sum(2), torch.ones(3, 4))
+    with torch.no_grad():
+        torch.testing.assert_close(probabilities[0], network(points, normals).softmax(1))
+    assert float(probabilities.std(0).max()) > 0
