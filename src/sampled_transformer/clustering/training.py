@@ -98,7 +98,7 @@ class ClusterRun:
             group["lr"] = self.rate()
         value = log_likelihood(points, self.network(points)).mean()
         self.optimiser.zero_grad()
-        (-value).backward()
+        (-value).backward()  # type: ignore[no-untyped-call, unused-ignore]
         if self.settings.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimiser.step()

@@ -222,9 +222,9 @@ class Command:
         if not name.startswith("-"):
             return f"{self._short}: expected no further argument, got {printable(word)!r} (see {self.name} --help)"
         names = ["--config", "--print_config", "--help", *(name for one in self.options() for name in _names(one))]
-        hint = did_you_mean(name, names, quote="")
-        if SYNONYMS.get(name) in names:
-            hint = f"; did you mean {SYNONYMS[name]}?"
+        parts = [one for one in names if one.startswith(f"{name}.") or one.endswith(f".{name[2:]}")]
+        likely = [one for one in [SYNONYMS.get(name), *parts] if one in names]
+        hint = f"; did you mean {likely[0]}?" if likely else did_you_mean(name, names, quote="")
         return f"{self._short}: expected one of its options, got {printable(name)}{hint} (see {self.name} --help)"
 
 

@@ -70,9 +70,21 @@ def listing(names: Iterable[str]) -> str:
     known = list(names)
     if len(known) <= MOST_LISTED:
         return ", ".join(known)
-    families = dict.fromkeys(name.partition("-")[0] for name in known)
+    families: dict[str, list[str]] = {}
+    for name in known:
+        families.setdefault(name.partition("-")[0], []).append(name)
     if len(families) > MOST_LISTED:
         return f"{', '.join(known[:MOST_LISTED])}, and {len(known) - MOST_LISTED} more"
-    return ", ".join(
-        f"{family}-*" if any(name.startswith(f"{family}-") for name in known) else family for family in families
-    )
+    return ", ".join(map(_family, families.values()))
+
+
+def _family(names: list[str]) -> str:
+    """What names have in common: "basic-*"; a single name as it is."""
+    if len(names) == 1:
+        return names[0]
+    common = []
+    for parts in zip(*(name.split("-") for name in names), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return "-".join([*common, "*"])

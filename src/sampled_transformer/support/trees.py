@@ -26,7 +26,7 @@ Tree = dict[str, Any]
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
     """Reads 1e-3 as a number, which YAML 1.1 takes for text."""
 
 
@@ -53,7 +53,7 @@ def fields_of(owner: type | Callable[..., Any]) -> dict[str, Field]:
     hints, texts = get_type_hints(owner), help_texts(owner)
     found = {}
     if isinstance(owner, type):
-        for one in dataclasses.fields(owner):  # type: ignore[arg-type]
+        for one in dataclasses.fields(owner):
             default = one.default if one.default_factory is MISSING else one.default_factory()
             found[one.name] = Field(one.name, hints[one.name], default, texts.get(one.name, ""))
         return found
@@ -105,11 +105,11 @@ def from_tree(kind: type[Settings], tree: Any, owner: str = "these settings", wh
 
 def build(kind: type[Settings], tree: Mapping[str, Any], above: str = "") -> Settings:
     """Build a dataclass from a checked tree; a required value that is missing is refused."""
-    return kind(**arguments(fields_of(kind), tree, above))
+    return kind(**arguments(fields_of(kind), tree, above, getattr(kind, "short", None)))
 
 
-def arguments(known: Mapping[str, Field], tree: Mapping[str, Any], above: str = "") -> Tree:
-    """The value of every field: that of a checked tree, or the default."""
+def arguments(known: Mapping[str, Field], tree: Mapping[str, Any], above: str = "", short: str | None = None) -> Tree:
+    """The value of every field: that of a checked tree, or the default. `above` alone stands for the field `short`."""
     values = {}
     for name, one in known.items():
         if isinstance(one.kind, type) and is_dataclass(one.kind):
@@ -119,15 +119,14 @@ def arguments(known: Mapping[str, Field], tree: Mapping[str, Any], above: str = 
         elif name in tree:
             values[name] = tree[name]
         elif one.default is MISSING:
-            raise ValueError(missing(one, above))
+            raise ValueError(missing(one, above[:-1] if name == short else f"{above}{name}"))
         else:
             values[name] = one.default
     return values
 
 
-def missing(one: Field, above: str = "") -> str:
+def missing(one: Field, path: str) -> str:
     """The error for a required value that nobody gave."""
-    path = f"{above}{one.name}"
     text = one.help.partition(". ")[0].rstrip(".")
     return f"{path}: expected --{path} {one.name.upper()} ({text[:1].lower()}{text[1:]}), got nothing"
 
@@ -283,10 +282,13 @@ def read_file(path: str | Path) -> Tree:
     """The tree of a YAML file."""
     try:
         return read_yaml(Path(path).read_text("utf-8"), printable(path))
+    except OSError as error:
+        raise ValueError(f"{printable(path)}: {error.strerror}; expected a YAML file") from None
     except UnicodeDecodeError:
         raise ValueError(f"{printable(path)}: not a YAML file (it is not UTF-8 text)") from None
 
 
 def write_yaml(tree: Any) -> str:
     """A tree, or a dataclass, as YAML."""
-    return yaml.safe_dump(to_tree(tree), sort_keys=False, allow_unicode=True)  # type: ignore[no-any-return]
+    text: str = yaml.safe_dump(to_tree(tree), sort_keys=False, allow_unicode=True)
+    return text

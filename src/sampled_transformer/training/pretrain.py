@@ -46,7 +46,7 @@ class Pretrain(Task):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         try:
-            losses = self.network(batch.points)
+            losses: Tensor = self.network(batch.points)
         except NotFiniteError:  # the clouds are finite, so the rebuilt points are not
             raise ValueError(f"rebuilt points are {DIVERGED}") from None
         self.add_to_totals(losses.detach().sum(), losses.new_tensor(len(losses)))

@@ -244,7 +244,7 @@ def _stopped(run: Run) -> str:
 
 def is_first_process() -> bool:
     """Whether this is the first of the processes that train together. It starts the others, and only it writes."""
-    return rank_zero_only.rank == 0  # type: ignore[attr-defined]
+    return bool(rank_zero_only.rank == 0)  # type: ignore[attr-defined]
 
 
 def is_lost_process(error: RuntimeError) -> bool:

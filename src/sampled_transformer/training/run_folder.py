@@ -97,7 +97,8 @@ def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, An
     """Load tensors and plain values, and nothing that could run code."""
     import torch
 
-    return torch.load(path, map_location=map_location, weights_only=True)  # type: ignore[no-any-return]
+    state: dict[str, Any] = torch.load(path, map_location=map_location, weights_only=True)
+    return state
 
 
 # Stopping -------------------------------------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ class RunSettings:
 
     def tree(self) -> Tree:
         """These settings as plain values."""
-        return to_tree(self)  # type: ignore[no-any-return]
+        tree: Tree = to_tree(self)
+        return tree
 
     def yaml(self) -> str:
         """These settings as the text of config.yaml."""
