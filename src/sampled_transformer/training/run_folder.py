@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import signal
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -139,4 +140,4 @@ class StopRequest:
 def stopped(settings: RunSettings, where: str) -> str:
     """What a stopped run says: where it stopped, and the command that continues it."""
     words = " ".join(settings.first_words())
-    return f"stopped {where}; go on with: {words} --out {printable(settings.out)} --resume"
+    return f"stopped {where}; go on with: {words} --out {shlex.quote(printable(settings.out))} --resume"

@@ -120,9 +120,9 @@ def schedule(options: OptimiserOptions, total: int, per_epoch: float) -> Callabl
         if options.schedule == "cosine":
             return _cosine(1, 0, share)
         if options.schedule == "step" and options.milestones:
-            return float(options.decay ** sum(step // per_epoch >= epoch for epoch in options.milestones))
+            return options.decay ** sum(step // per_epoch >= epoch for epoch in options.milestones)
         if options.schedule == "step":
-            return options.decay ** (step // per_epoch // options.decay_epochs)
+            return float(options.decay ** (step // per_epoch // options.decay_epochs))
         return 1.0
 
     return factor
