@@ -169,7 +169,9 @@ def test_recipes_are_of_the_command(name: str) -> None:
 
 
 def test_networks_that_give_no_mixture_are_refused(settings: ClusterSettings) -> None:
-    with pytest.raises(ValueError, match=r"options\.widht: expected an option of the network 'set-transformer-mixture' \(.*\), got 3"):
+    with pytest.raises(
+        ValueError, match=r"options\.widht: expected an option of the network 'set-transformer-mixture' \(.*\), got 3"
+    ):
         train(replace(settings, options={"widht": 3}))
     with pytest.raises(ValueError, match=r"model: expected one of .*, got 'mixture'"):
         train(replace(settings, model="mixture"))

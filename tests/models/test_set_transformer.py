@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-import yaml
 from helpers.public_set_transformer import PublicISAB, PublicMAB, PublicPMA, PublicSAB
 
 from sampled_transformer import Cycle, create_model
@@ -18,7 +17,7 @@ from sampled_transformer.models.set_transformer import (
     average_of_two,
     dealt_mask,
 )
-from sampled_transformer.training.recipes import list_recipes, recipe_text
+from sampled_transformer.training.recipes import list_recipes, read_recipe
 from sampled_transformer.training.settings import DataOptions, OptimiserOptions
 
 INPUTS, DIM, HEADS = 3, 16, 4
@@ -338,7 +337,7 @@ def test_bad_arguments_are_named() -> None:
 
 @pytest.mark.parametrize("name", [name for name in list_recipes() if name.startswith("set-transformer-")])
 def test_recipes_build_the_network_of_the_table(name: str) -> None:
-    tree = yaml.safe_load(recipe_text(name))
+    tree = read_recipe(name)
     assert (tree["recipe"], tree["model"]) == (name, "set-transformer")
     OptimiserOptions(**tree["optimiser"])
     assert not DataOptions("modelnet40", **tree["data"]).normals

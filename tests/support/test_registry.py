@@ -25,7 +25,7 @@ def test_of_many_names_the_likely_one_comes_first_and_then_their_families() -> N
 
 
 def test_long_lists_are_cut() -> None:
-    assert listing(["only"] + list(MANY)) == "only, basic-*, set-transformer-*"
+    assert listing(["only", *MANY]) == "only, basic-*, set-transformer-*"
     assert listing(f"name{number:02}" for number in range(30)).endswith("name15, and 14 more")
 
 

@@ -114,7 +114,10 @@ def test_text_in_place_of_a_group_is_its_short_form() -> None:
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({"inner": {"sorce": "x"}}, r"f\.yaml: expected an option of `go` .*, got 'inner\.sorce'; did you mean 'inner\.s"),
+        (
+            {"inner": {"sorce": "x"}},
+            r"f\.yaml: expected an option of `go` .*, got 'inner\.sorce'; did you mean 'inner\.s",
+        ),
         ({"rat": 1}, r"f\.yaml: .*, got 'rat'; did you mean 'rate'\?"),
         ({"inner": 3}, r"f\.yaml: inner: expected names and values, got 3"),
         ({"inner": "x", "rate": "fast"}, r"f\.yaml: rate: expected a number, got 'fast'"),

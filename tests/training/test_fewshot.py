@@ -71,7 +71,10 @@ def test_stopped_folds_go_on_and_give_the_same(settings, tmp_path, monkeypatch):
 
     with monkeypatch.context() as context:
         context.setattr(FewShot, "measure", stop)
-        with pytest.raises(KeyboardInterrupt, match=r"stopped in fold 2 of 3; go on with: sampled-transformer fewshot .*mae.safetensors --out .* --resume"):
+        with pytest.raises(
+            KeyboardInterrupt,
+            match=r"stopped in fold 2 of 3; go on with: sampled-transformer fewshot .*mae.safetensors --out .*--resume",
+        ):
             few_shot(settings)
     first = Path(settings.out, "fold-0.json").read_text()
     result = few_shot(settings, resume=True)

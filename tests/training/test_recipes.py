@@ -6,8 +6,14 @@ import pytest
 
 from sampled_transformer import list_attention
 from sampled_transformer.training.recipes import list_recipes, read_recipe
-from sampled_transformer.training.settings import FINE_TUNING, PRETRAINING, FewShotSettings, OptimiserOptions
-from sampled_transformer.training.settings import PretrainSettings, Settings
+from sampled_transformer.training.settings import (
+    FINE_TUNING,
+    PRETRAINING,
+    FewShotSettings,
+    OptimiserOptions,
+    PretrainSettings,
+    Settings,
+)
 
 SMALL_SIZES = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 32}
 
@@ -37,7 +43,9 @@ def test_bases_are_no_recipes_and_all_are_used() -> None:
     folder = files("sampled_transformer") / "recipes"
     bases = {item.name.removesuffix(".yaml") for item in (folder / "bases").iterdir()}
     assert not bases & set(list_recipes())
-    texts = [item.read_text("utf-8") for place in (folder, folder / "bases") for item in place.iterdir() if item.is_file()]
+    texts = [
+        item.read_text("utf-8") for place in (folder, folder / "bases") for item in place.iterdir() if item.is_file()
+    ]
     assert {line[6:] for text in texts for line in text.splitlines() if line.startswith("base: ")} == bases
 
 
@@ -120,5 +128,7 @@ def test_cluster_and_set_transformer() -> None:
 
 
 def test_an_unknown_recipe_says_the_likely_one_first() -> None:
-    with pytest.raises(ValueError, match=r"^recipe: .*'basic-sample'; did you mean 'basic-sampled'\? \(known: basic-\*, "):
+    with pytest.raises(
+        ValueError, match=r"^recipe: .*'basic-sample'; did you mean 'basic-sampled'\? \(known: basic-\*, "
+    ):
         read_recipe("basic-sample")

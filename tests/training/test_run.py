@@ -227,7 +227,7 @@ def test_errors_come_before_anything_is_written(settings, change, message):
 
 
 def test_folders_that_cannot_be_used(settings, tmp_path):
-    with pytest.raises(ValueError, match="no run to resume; expected a config.yaml"):
+    with pytest.raises(ValueError, match=r"no run to resume; expected a config\.yaml"):
         train(settings, resume=True)
     Path(settings.out).mkdir()
     Path(settings.out, "notes.txt").write_text("mine")
