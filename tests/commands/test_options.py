@@ -217,5 +217,5 @@ def test_help_says_what_one_types() -> None:
     assert "configuration file" not in text
     text = " ".join(COLLECT.parser().format_help().split())
     assert "usage: program collect file more [options] Collect what was given. More about it." in text
-    assert "--no-memory Measure memory too, at 10 % (default: true)." in text
+    assert "--memory, --no-memory Measure memory too, at 10 % (default: true)." in text
     assert "--normals {keep,none} Normals to write (default: keep)." in text

@@ -262,9 +262,13 @@ def _declare(parser: argparse._ActionsContainer, option: Option) -> None:
         several = {"nargs": "+"} if get_origin(option.field.kind) is list else {}
         parser.add_argument(option.path, metavar=option.positional, help=option.help, **several)  # type: ignore[arg-type]
     elif option.is_switch:
-        shown = (argparse.SUPPRESS, option.help) if option.field.default else (option.help, argparse.SUPPRESS)
-        parser.add_argument(option.name, dest=option.path, action="store_true", help=shown[0])
-        parser.add_argument(f"--no-{option.path}", dest=option.path, action="store_false", help=shown[1])
+        names = [option.name, f"--no-{option.path}"]
+        if option.field.default:
+            action = argparse.BooleanOptionalAction
+            parser.add_argument(names[0], dest=option.path, action=action, default=argparse.SUPPRESS, help=option.help)
+        else:  # --no-x is only good for undoing what a file says: not worth a line of the help
+            parser.add_argument(names[0], dest=option.path, action="store_true", help=option.help)
+            parser.add_argument(names[1], dest=option.path, action="store_false", help=argparse.SUPPRESS)
     else:
         parser.add_argument(option.name, dest=option.path, metavar=option.metavar, help=option.help)
         if option.short:
