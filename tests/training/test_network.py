@@ -25,7 +25,7 @@ def test_a_network_is_built() -> None:
         ({"zzzzz": [1]}, r"^options\.zzzzz: expected an option of the network 'basic' \(.*\), got \[1\]$"),
         (
             {"attention_options": {"sample": 8}},
-            r"^options\.attention_options\.sample: expected an option of the mechanism 'sampled' \(.*samples.*\), "
+            r"^options\.attention_options\.sample: expected an option of .*'sampled' \(.*samples.*\), "
             r"got 8; did you mean 'samples'\?$",
         ),
         ({"attention": "dens"}, r"^attention: expected one of dense, .*, got 'dens'; did you mean 'dense'\?$"),

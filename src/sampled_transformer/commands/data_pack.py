@@ -28,7 +28,7 @@ def data_pack(
         target: Folder for train.npz and test.npz, or one .npz file for all shapes without a split.
         points: Points per shape (default: 2048 from files; from other data all that are stored).
         workers: Number of processes (default: one per core).
-        normals: Keep the normals that there are, also estimate missing ones from neighbours, or write none.
+        normals: Keep existing normals, also estimate missing ones from neighbours, or write none.
         seed: Seed that chooses the points, and the test shapes if the folder has no split.
         test_fraction: Share of each class to test on if the folder has no split.
         root: Folder that holds a data set given by name.

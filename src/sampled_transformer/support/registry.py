@@ -56,7 +56,7 @@ def unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
     known = sorted(names)
     if len(known) <= MOST_LISTED:
         return f"{kind}: expected one of {', '.join(known)}, got {name!r}{did_you_mean(name, known)}"
-    return f"{kind}: expected a known name, got {name!r}{did_you_mean(name, known)} (known: {listing(known)})"
+    return f"{kind}: expected one of {len(known)} names, got {name!r}{did_you_mean(name, known)} ({listing(known)})"
 
 
 def did_you_mean(name: str, names: Iterable[str], quote: str = "'") -> str:
@@ -87,4 +87,5 @@ def _family(names: list[str]) -> str:
         if len(set(parts)) > 1:
             break
         common.append(parts[0])
-    return "-".join([*common, "*"])
+    name = "-".join(common)
+    return f"{name}, {name}-*" if name in names else f"{name}-*"
