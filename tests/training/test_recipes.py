@@ -128,7 +128,5 @@ def test_cluster_and_set_transformer() -> None:
 
 
 def test_an_unknown_recipe_says_the_likely_one_first() -> None:
-    with pytest.raises(
-        ValueError, match=r"^recipe: .*'basic-sample'; did you mean 'basic-sampled'\? \(basic-\*, "
-    ):
+    with pytest.raises(ValueError, match=r"^recipe: .*'basic-sample'; did you mean 'basic-sampled'\? \(basic-\*, "):
         read_recipe("basic-sample")
