@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.runs import same, weights
 
 from sampled_transformer.clustering.settings import ClusterSettings, MixtureOptions
 from sampled_transformer.clustering.training import ClusterRun, train
@@ -26,14 +27,6 @@ DATA = MixtureOptions(points=(10, 20))
 def settings(tmp_path: Path) -> ClusterSettings:
     pytest.importorskip("sklearn")
     return ClusterSettings(str(tmp_path / "run"), options=SMALL, data=DATA, steps=12, batch=3, every=4, sets=10)
-
-
-def weights(folder: str | Path) -> dict[str, torch.Tensor]:
-    return load_model(Path(folder, "model.safetensors"))[0].state_dict()
-
-
-def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], two[name]) for name in one)
 
 
 def figures_of_training(folder: str | Path) -> list[list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.runs import rows, same, weights
 from lightning.pytorch import Callback
 
 from sampled_transformer.data import write_pack
@@ -38,19 +38,6 @@ def settings(pack_folder, tmp_path) -> PretrainSettings:
     data = DataOptions(str(pack_folder), points=32, batch=8)
     quick = replace(PRETRAINING, rate=3e-3, warmup=1)
     return PretrainSettings(data, str(tmp_path / "run"), options=SMALL, epochs=3, optimiser=quick, trainer=CPU)
-
-
-def rows(folder: str | Path) -> list[dict[str, str]]:
-    with open(Path(folder, "metrics.csv"), newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def weights(folder: str | Path) -> dict[str, torch.Tensor]:
-    return load_model(Path(folder, "model.safetensors"))[0].state_dict()
-
-
-def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], two[name]) for name in one)
 
 
 def test_a_pre_training_learns_probes_and_leaves_its_folder(settings):

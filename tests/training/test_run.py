@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import resource
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from helpers.runs import rows, same, weights
 from lightning.pytorch import Callback
 
 from sampled_transformer.training import run as runs
@@ -30,19 +30,6 @@ SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8, "dropout": 0.1}
 def settings(pack_folder, tmp_path) -> Settings:
     data = DataOptions(str(pack_folder), points=24, batch=8, preset="bricks")
     return Settings(data, str(tmp_path / "run"), options=SMALL, epochs=3, trainer=TrainerOptions("cpu"))
-
-
-def rows(folder: str | Path) -> list[dict[str, str]]:
-    with open(Path(folder, "metrics.csv"), newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def weights(folder: str | Path, name: str = "model.safetensors") -> dict[str, torch.Tensor]:
-    return load_model(Path(folder, name))[0].state_dict()
-
-
-def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], two[name]) for name in one)
 
 
 class InterruptAt(Callback):
