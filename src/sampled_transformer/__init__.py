@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .blocks import TransformerBlock
     from .cycles import Cycle
     from .layers.embedding import PositionEmbedding
+    from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
