@@ -1,137 +1,66 @@
-"""The command-line program, run as users run it."""
+"""The command-line program: its help, its errors and how it ends."""
+
+from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
+import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from sampled_transformer import __version__
+from sampled_transformer import __version__, cli
 from sampled_transformer.cli import main
-from sampled_transformer.data import Pack, load_data, read_pack, write_pack
-from sampled_transformer.data.sources.modelnet_layouts import CLASSES
-
-OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
+from sampled_transformer.commands import all_commands
 
 
-def run(*arguments: object, **options: object) -> subprocess.CompletedProcess:
+def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sampled_transformer", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-def hear_interrupts() -> None:
-    """A program that a shell started in the background is deaf to Ctrl-C, and so are its children."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.split() == ["sampled-transformer", __version__]
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"\n  {name} " in text for name in all_commands())
+    assert "List, show and pack data sets." in text
+    assert main(["data", "--help"]) == 0
+    assert "Turn a folder of shapes, or a data set given by name, into a pack." in capsys.readouterr().out
 
 
-@pytest.fixture
-def shapes(tmp_path) -> Path:
-    for category in ("chair", "table"):
-        for number in range(5):
-            path = tmp_path / "shapes" / category / f"{number}.off"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(OFF)
-    return tmp_path / "shapes"
-
-
-def test_version_and_help():
-    assert run("--version").stdout.split() == ["sampled-transformer", __version__]
-    text = run("--help").stdout
-    assert "List, look at and pack data sets." in text
-    text = run("data", "pack", "--help").stdout
-    assert "Turn a folder of shapes, or a data set given by name, into a pack." in text
-    assert "--strict" in text
-
-
-def test_installed_program():
+def test_installed_program() -> None:
     program = Path(sys.executable).with_name("sampled-transformer")
     assert subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.endswith(
         f"{__version__}\n"
     )
 
 
-def test_list(capsys):
-    assert main(["data", "list"]) == 0
-    text = capsys.readouterr().out
-    for name in ("bricks", "modelnet40", "modelnet10", "scanobjectnn", "shapenet", "folder", ".off", ".laz"):
-        assert name in text
-
-
-def test_pack_and_info(shapes, tmp_path, capsys):
-    target = tmp_path / "pack"
-    assert main(["data", "pack", str(shapes), str(target), "--points", "32", "--workers", "1", "--strict"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == f"{target}: train 8, test 2 shapes in 2 classes\n"
-    assert captured.err == ""
-    assert load_data(target, "train").points.shape == (8, 32, 3)
-    assert main(["data", "info", str(target)]) == 0
-    text = capsys.readouterr().out
-    assert "8 shapes of 32 points, with normals, labels, from_mesh" in text
-    assert "shape 0 of train: " in text
-    assert "\u28ff" > max(text) >= "\u2800"
-
-
-def test_info_without_braille(tmp_path):
-    points = np.random.default_rng(0).normal(size=(1, 50, 3))
-    write_pack(Pack.from_arrays(points, labels=[0], classes=["Tür"]), tmp_path / "a.npz")
-    done = run("data", "info", tmp_path / "a.npz", env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert done.returncode == 0
-    assert done.stdout.isascii()
-    assert "T\\xfcr" in done.stdout
-
-
-def test_pack_by_name(tmp_path, capsys):
-    assert main(["data", "pack", "bricks", str(tmp_path / "b"), "--points", "16", "--normals", "none"]) == 0
-    assert read_pack(tmp_path / "b", "test").points.shape == (408, 16, 3)
-
-
-def test_bad_files_are_reported_and_strict_fails(shapes, tmp_path, capsys):
-    (shapes / "chair" / "bad.off").write_text("OFF\n9 9 9\n")
-    (shapes / "chair" / "mixed.xyz").write_text("0 0 0\n1 1 1\n0 1 0\n")
-    arguments = ["data", "pack", str(shapes), str(tmp_path / "out"), "--points", "8", "--workers", "1"]
-    assert main(arguments) == 0
-    captured = capsys.readouterr()
-    assert captured.err.splitlines() == [
-        f"left out: {shapes}/chair/bad.off: header claims 9 vertices and 9 faces, but only 0 lines follow",
-        "note: 1 of 11 shapes have no normals, so the pack has none; use --normals estimate to fill them in",
-    ]
-    assert main([*arguments, "--strict"]) == 1
-    assert capsys.readouterr().err.endswith("sampled-transformer: error: 1 left out, and --strict was given\n")
-    assert len(read_pack(tmp_path / "out", "train")) == 9
-
-
-def test_nothing_readable(tmp_path, capsys):
-    for name in ("1.off", "2.off"):
-        (tmp_path / "in" / "a").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / "a" / name).write_text("")
-    assert main(["data", "pack", str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert sorted(lines[:2]) == [f"could not be read: {tmp_path}/in/a/{n}.off: empty file" for n in (1, 2)]
-    assert lines[2:] == [f"sampled-transformer: error: {tmp_path}/in: no file could be read"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "to be one of {data,pretrain,train,probe,fewshot, ...}"),
-        (["data"], "to be one of {list,info,pack}"),
-        (["paint"], "invalid choice: 'paint'"),
-        (["data", "pack", "a"], "required: data.pack.target"),
-        (["data", "pack", "a", "b", "--points", "many"], "points"),
-        (["data", "pack", "a", "b", "--normals", "some"], "normals"),
-        (["data", "pack", "a", "b", "--colour", "red"], "unrecognized arguments: --colour red"),
+        ([], "command: expected one of data, pretrain, train, "),
+        (["data"], "command: expected one of list, info, pack, got nothing (see sampled-transformer data --help)"),
+        (["trian"], "got 'trian'; did you mean 'train'?"),
+        (["data", "pakc"], "command: expected one of info, list, pack, got 'pakc'; did you mean 'pack'?"),
+        (["data", "pack", "a"], "the following arguments are required: target"),
+        (["data", "pack", "a", "b", "--points", "many"], "points: expected a whole number, got 'many'"),
+        (["data", "pack", "a", "b", "--normals", "some"], "normals: expected one of keep, estimate, none, got 'some'"),
+        (["data", "pack", "a", "b", "--colour", "red"], "data pack: expected one of its options, got --colour"),
         (["data", "pack", "nowhere", "b"], "nowhere: no such file, folder or data set"),
         (["data", "pack", "bricks", "b", "--points", "0"], "points: expected 1 to 10000000"),
         (["data", "pack", "modelnet40", "b"], "root: expected the folder that holds the data set modelnet40, got none"),
-        (["data", "info", "nowhere"], "nowhere: no such file, folder or data set"),
-        (["data", "info", "bricks", "--shape", "-1"], "shape: expected 0 to 1655, got -1"),
     ],
 )
-def test_errors_are_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+def test_errors_are_one_line(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -141,11 +70,10 @@ def test_errors_are_one_line(arguments, message, capsys, tmp_path, monkeypatch):
     assert message in captured.err
 
 
-def test_damaged_pack_is_one_line(tmp_path):
-    (tmp_path / "bad.npz").write_bytes(b"PK")
-    done = run("data", "info", tmp_path / "bad.npz")
-    assert done.returncode == 2
-    assert done.stderr == f"sampled-transformer: error: {tmp_path}/bad.npz: damaged file (File is not a zip file)\n"
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "run", lambda words: warnings.warn("strange\nshape", stacklevel=1))
+    assert main([]) == 0
+    assert capsys.readouterr().err == "sampled-transformer: warning: strange shape\n"
 
 
 def test_closed_pipe_is_silent():
@@ -155,30 +83,20 @@ def test_closed_pipe_is_silent():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("when", ["at once", "after some"])
-def test_control_c_is_one_line_and_the_same_command_goes_on(shapes, tmp_path, when):
-    for number in range(300):
-        (shapes / "chair" / f"more{number}.off").write_text(OFF)
-    arguments = ["data", "pack", str(shapes), str(tmp_path / "out"), "--points", "4000", "--workers", "2"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sampled_transformer", *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a group of its own, to which Ctrl-C can be sent as a terminal does
-        preexec_fn=hear_interrupts,
-    )
-    work = tmp_path / "out.partial"
-    while process.poll() is None and not (list(work.glob("*.npz")) if when == "after some" else work.exists()):
-        time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert errors == "sampled-transformer: error: stopped; the same command goes on from here\n"
-    assert not (tmp_path / "out").exists()
-    done = run(*arguments)
-    assert done.returncode == 0
-    assert ("were finished by an earlier run" in done.stderr) == (when == "after some")
-    assert done.stdout.endswith("shapes in 2 classes\n")
+def test_help_loads_nothing_heavy() -> None:
+    program = """
+import sys
+from sampled_transformer.cli import main
+try:
+    main(["train", "--help"])
+except SystemExit:
+    print(*{name.partition(".")[0] for name in sys.modules})
+"""
+    lines = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert any("--data SOURCE" in line for line in lines)
+    assert not {"torch", "numpy", "lightning", "torchmetrics", "tensorboard"} & set(lines[-1].split())
 
 
 def test_starting_needs_no_torch_and_sets_what_torch_reads():
@@ -191,28 +109,3 @@ assert os.environ["THP_MEM_ALLOC_ENABLE"] == "1"
 """
     environment = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "THP_MEM_ALLOC_ENABLE")}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
-
-
-def test_options_of_a_data_set_reach_its_reader(tmp_path, capsys):
-    """A tree of meshes is packed in parallel unless options ask for what only its reader can do."""
-    wedge = OFF.replace("0 0 1", "0 0 9")  # tall in z
-    for category in CLASSES["modelnet10"]:
-        for split in ("train", "test"):
-            path = tmp_path / "ModelNet10" / category / split / f"{category}_0001.off"
-            path.parent.mkdir(parents=True)
-            path.write_text(wedge)
-    tallest = {}
-    for up in (None, "y"):
-        target = tmp_path / f"pack-{up}"
-        options = [] if up is None else ["--options.up", up]
-        command = ["data", "pack", "modelnet10", target, "--root", tmp_path / "ModelNet10", "--points", 64, *options]
-        assert main([str(word) for word in command]) == 0
-        extents = np.ptp(read_pack(target, "train").points.astype(int), axis=1).mean(0)
-        tallest[up] = int(extents.argmax())
-    assert tallest == {None: 2, "y": 1}
-
-
-def test_options_for_a_folder_of_ones_own_are_refused(shapes, tmp_path, capsys):
-    assert main(["data", "pack", str(shapes), str(tmp_path / "pack"), "--options.up", "y"]) == 2
-    assert "options: expected none for a folder or pack of your own, got up" in capsys.readouterr().err
-    assert not (tmp_path / "pack").exists()

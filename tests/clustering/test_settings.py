@@ -5,7 +5,7 @@ import shlex
 import pytest
 import yaml
 
-from sampled_transformer.clustering.settings import ClusterSettings, MixtureChanges, MixtureOptions, changed
+from sampled_transformer.clustering.settings import ClusterSettings, MixtureChanges, MixtureOptions
 
 
 def test_the_defaults_are_those_of_the_papers() -> None:
@@ -37,9 +37,9 @@ def test_the_command_names_what_is_not_usual() -> None:
 
 def test_changes() -> None:
     one = ClusterSettings("a", options={"dim": 8})
-    assert changed(one, ClusterSettings("b", options={"dim": 8}, recipe="x", device="cpu")) == []
-    assert changed(one, ClusterSettings("a")) == ["options.dim"]
-    assert changed(one, ClusterSettings("a", options={"dim": 8}, steps=3)) == ["steps"]
+    assert one.differences(ClusterSettings("b", options={"dim": 8}, recipe="x", device="cpu")) == []
+    assert one.differences(ClusterSettings("a")) == ["options.dim"]
+    assert one.differences(ClusterSettings("a", options={"dim": 8}, steps=3)) == ["steps"]
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
+from helpers.runs import same, weights
 
 from sampled_transformer.clustering.settings import ClusterSettings, MixtureOptions
-from sampled_transformer.clustering.training import ClusterRun, read_settings, train
-from sampled_transformer.training.recipes import list_recipes, recipe_text
+from sampled_transformer.clustering.training import ClusterRun, train
+from sampled_transformer.training.recipes import list_recipes
+from sampled_transformer.training.run_folder import read_settings
 from sampled_transformer.weights import load_model
 
 SMALL = {"dim": 8, "heads": 2, "attention_options": {"inducing": 4, "reading": "columns"}}
@@ -26,14 +27,6 @@ DATA = MixtureOptions(points=(10, 20))
 def settings(tmp_path: Path) -> ClusterSettings:
     pytest.importorskip("sklearn")
     return ClusterSettings(str(tmp_path / "run"), options=SMALL, data=DATA, steps=12, batch=3, every=4, sets=10)
-
-
-def weights(folder: str | Path) -> dict[str, torch.Tensor]:
-    return load_model(Path(folder, "model.safetensors"))[0].state_dict()
-
-
-def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], two[name]) for name in one)
 
 
 def figures_of_training(folder: str | Path) -> list[list[str]]:
@@ -70,7 +63,7 @@ def test_a_run_leaves_its_files(settings: ClusterSettings) -> None:
         rows = list(csv.DictReader(file))
     assert [int(row["step"]) for row in rows] == [4, 8, 12]
     assert [float(row["learning_rate"]) for row in rows] == pytest.approx([1e-3, 1e-3, 1e-4])
-    assert read_settings(folder / "config.yaml") == settings
+    assert read_settings(folder / "config.yaml", ClusterSettings) == settings
     network, description = load_model(folder / "model.safetensors")
     assert description.notes["data"]["points"] == [10, 20]
     assert network.components == 4
@@ -113,12 +106,12 @@ def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSetti
     train(settings)
     with pytest.raises(ValueError, match="exists already; choose another --out, or --resume"):
         train(settings)
-    with pytest.raises(ValueError, match=r"rate: expected what the run in .* was started with"):
+    with pytest.raises(ValueError, match=r"rate: expected the value that the run in .* was started with"):
         train(replace(settings, rate=1e-2), resume=True)
-    with pytest.raises(ValueError, match=r"data\.points: expected what the run"):
+    with pytest.raises(ValueError, match=r"data\.points: expected the value that the run"):
         train(replace(settings, data=MixtureOptions()), resume=True)
     Path(settings.out, "last.ckpt").write_bytes(b"broken")
-    with pytest.raises(ValueError, match="not a whole checkpoint"):
+    with pytest.raises(ValueError, match="damaged checkpoint"):
         train(settings, resume=True)
     Path(settings.out, "config.yaml").write_text("[1, 2]")
     with pytest.raises(ValueError, match="not the configuration of a run"):
@@ -162,18 +155,19 @@ def test_a_likelihood_that_is_not_finite_ends_the_run(settings: ClusterSettings)
 
 @pytest.mark.parametrize("name", [name for name in list_recipes() if name.startswith("cluster-")])
 def test_recipes_are_of_the_command(name: str) -> None:
-    tree = yaml.safe_load(recipe_text(name))
-    assert tree["recipe"] == name
-    settings = ClusterSettings(out="-", **tree)
+    settings = ClusterSettings.from_recipe(name, out="-")
+    assert settings.recipe == name
     assert settings == replace(ClusterSettings(out="-"), model=settings.model, options=settings.options, recipe=name)
     ClusterRun.prepare(settings)
 
 
 def test_networks_that_give_no_mixture_are_refused(settings: ClusterSettings) -> None:
-    with pytest.raises(ValueError, match=r"options: .*widht"):
+    with pytest.raises(
+        ValueError, match=r"options\.widht: expected an option of the network 'set-transformer-mixture' \(.*\), got 3"
+    ):
         train(replace(settings, options={"widht": 3}))
     with pytest.raises(ValueError, match=r"model: expected one of .*, got 'mixture'"):
         train(replace(settings, model="mixture"))
-    with pytest.raises(ValueError, match="options: "):
+    with pytest.raises(ValueError, match="model: expected a network that predicts mixtures, got 'basic'"):
         train(replace(settings, model="basic"))
     assert not Path(settings.out).exists()

@@ -1,4 +1,4 @@
-"""The commands `train`, `evaluate` and `predict`, run as users run them."""
+"""The command `train`, run as users run it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ import yaml
 from sampled_transformer.cli import main
 from sampled_transformer.weights import describe_model, load_model
 
-OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
+OUT = ["--out", "x"]
 SMALL = ["--data.points", "16", "--options.dim", "16", "--options.hidden", "16", "--trainer.accelerator", "cpu"]
 
 
@@ -28,17 +29,7 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "sampled_transformer", *map(str, words)]
 
 
-@pytest.fixture
-def shapes(tmp_path) -> Path:
-    for category, height in (("low", "0.1"), ("high", "9")):
-        for number in range(6):
-            path = tmp_path / "shapes" / category / f"{number}.off"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(OFF.replace("0 0 1", f"0 0 {height}"))
-    return tmp_path / "shapes"
-
-
-def test_own_folder_trained_evaluated_and_asked(shapes, tmp_path, capsys):
+def test_a_folder_of_ones_own_is_trained_on(shapes, tmp_path, capsys):
     out = tmp_path / "run"
     arguments = ["train", "--data", str(shapes), "--recipe", "basic-dense", "--out", str(out), "--epochs", "2", *SMALL]
     assert main(arguments) == 0
@@ -51,24 +42,8 @@ def test_own_folder_trained_evaluated_and_asked(shapes, tmp_path, capsys):
     config = yaml.safe_load((out / "config.yaml").read_text())
     assert (config["attention"], config["recipe"], config["options"]["dim"]) == ("dense", "basic-dense", 16)
     assert config["options"]["batch_norm"] is True
-
-    assert main(["evaluate", str(out), "--json", "--votes", "2"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    last = json.loads((out / "result.json").read_text())["figures"]["last epoch"]
-    assert result["figures"]["one pass"]["accuracy"] == pytest.approx(last["test_accuracy"])
-    assert main(["evaluate", str(out / "model.safetensors"), "--data", str(shapes)]) == 0
-    assert "one pass  accuracy" in capsys.readouterr().out
-
-    files = [str(shapes / "low" / "0.off"), str(tmp_path / "none.off"), str(shapes / "high")]
-    assert main(["predict", *files, "--weights", str(out), "--top", "1", "--samples", "2"]) == 1
-    captured = capsys.readouterr()
-    assert captured.err == f"could not be read: {tmp_path}/none.off: No such file or directory\n"
-    lines = captured.out.splitlines()
-    assert len(lines) == 14
-    assert re.fullmatch(r" +[\d.]+ % \+- +[\d.]+  (low|high)", lines[1])
-    assert main(["predict", files[0], "--weights", str(out), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)[0]
-    assert {row["class"] for row in answer["classes"]} == {"low", "high"}
+    if find_spec("plotly") is not None:
+        assert "dense" in (out / "report.html").read_text("utf-8")
 
 
 def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
@@ -86,29 +61,37 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "--data", "bricks"], "out: expected the folder of the run"),
-        (["train", "--out", "x"], "required: train.data.source"),
-        (["train", "--data", "nowhere", "--out", "x"], "nowhere: no such file, folder or data set"),
-        (["train", "--data", "bricks", "--out", "x", "--recipe", "best"], "recipe: expected one of basic-dense"),
-        (["train", "--data", "bricks", "--out", "x", "--model", "big"], "model: expected one of basic"),
-        (["train", "--data", "bricks", "--out", "x", "--attention", "full"], "attention: expected one of dense"),
-        (["train", "--data", "bricks", "--out", "x", "--data.preset", "odd"], "data.preset: expected one of"),
-        (["train", "--data", "bricks", "--out", "x", "--data.points", "513"], "data.points: expected at most 512"),
-        (["train", "--data", "bricks", "--out", "x", "--data.validation", "1"], "data.validation: expected 0 or more"),
-        (["train", "--data", "bricks", "--out", "x", "--optimiser.rate", "-1"], "optimiser.rate: expected a positive"),
-        (["train", "--data", "bricks", "--out", "x", "--options.size", "3"], "unexpected keyword argument 'size'"),
-        (["train", "--data", "bricks", "--out", "x", "--epochs", "0"], "epochs: expected at least 1"),
-        (["train", "--data", "bricks", "--out", "x", "--resume"], "x: no run to resume"),
-        (["train", "--data", "bricks", "--out", "x", "--config", "none.yaml"], "none.yaml"),
-        (["evaluate", "nowhere"], "nowhere: no such file, run folder or packaged weights"),
-        (["evaluate", "."], "model.safetensors: no such file"),
-        (["predict", "a.off", "--weights", "nowhere"], "packaged weights: bricks"),
-        (["predict"], "required: predict.files"),
+        ([], "data: expected --data SOURCE (the name of a data set, a pack, or a folder of shapes), got nothing"),
+        (["--data", "bricks"], "out: expected --out OUT (folder of the run), got nothing"),
+        (["--data", "nowhere", *OUT], "nowhere: no such file, folder or data set"),
+        (["--data", "bricks", *OUT, "--recipe", "best"], "recipe: expected one of 40 names, got 'best'"),
+        (["--data", "bricks", *OUT, "--recipe", "basic-sample"], "did you mean 'basic-sampled'? (basic-*, "),
+        (["--data", "bricks", *OUT, "--recepie", "x"], "got --recepie; did you mean --recipe?"),
+        (["--data", "bricks", *OUT, "--lr", "1"], "got --lr; did you mean --optimiser.rate?"),
+        (["--data", "bricks", *OUT, "--model", "big"], "model: expected one of basic"),
+        (["--data", "bricks", *OUT, "--attention", "full"], "attention: expected one of dense"),
+        (["--data", "bricks", *OUT, "--data.preset", "odd"], "data.preset: expected one of"),
+        (["--data", "bricks", *OUT, "--data.points", "513"], "data.points: expected at most 512"),
+        (["--data", "bricks", *OUT, "--data.validation", "1"], "data.validation: expected 0 or more"),
+        (["--data", "bricks", *OUT, "--optimiser.rate", "-1"], "optimiser.rate: expected a positive"),
+        (
+            ["--data", "bricks", *OUT, "--options.dimm", "3"],
+            "options.dimm: expected an option of the network 'basic' (",
+        ),
+        (["--data", "bricks", *OUT, "--options.dimm", "3"], "got 3; did you mean 'dim'?"),
+        (["--data", "bricks", *OUT, "--epochs", "0"], "epochs: expected at least 1"),
+        (["--data", "bricks", *OUT, "--resume"], "x: no run to resume"),
+        ([*OUT, "--resume"], "x: no run to resume"),
+        (
+            ["--data", "bricks", *OUT, "--config", "none.yaml"],
+            "none.yaml: No such file or directory; expected a YAML file",
+        ),
+        (["--data", "bricks", *OUT, "--model", "mae"], "trained by the command `pretrain`"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(arguments, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 2
+    assert main(["train", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("sampled-transformer: error: ")
@@ -174,7 +157,28 @@ def test_two_processes_train_one_run(tmp_path):
     assert json.loads(measured.stdout)["figures"]["one pass"]["accuracy"] == pytest.approx(accuracy)
 
 
-def test_commands_do_not_load_the_engine_before_it_is_needed():
-    program = "import sys, sampled_transformer.cli; print(*{name.partition('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "lightning", "torchmetrics", "tensorboard"} & set(loaded)
+def test_weights_of_a_pre_training_start_a_classifier(
+    pretrained, cloud_options, encoder_options, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    loaded = "encoder.stack (12); new: head (16); not used: mask_token (1)"
+    fine = [
+        "train",
+        *cloud_options,
+        "--recipe",
+        "finetune-modelnet40",
+        "--attention",
+        "dense",
+        "--init",
+        str(pretrained),
+    ]
+    assert main([*fine, "--out", "fine", "--epochs", "1", "--optimiser.warmup", "0", *encoder_options]) == 0
+    assert loaded in capsys.readouterr().out
+    plain = ["train", *cloud_options, "--model", "mae-classifier", "--init", str(pretrained), "--epochs", "1"]
+    assert main([*plain, "--out", "plain"]) == 0  # sizes and mechanism are those of the weights
+    assert loaded in capsys.readouterr().out
+    assert yaml.safe_load(Path("plain", "config.yaml").read_text())["attention"] == "dense"
+    assert main(["train", "--out", "plain", "--resume"]) == 0
+    assert main([*plain, "--out", "wide", "--options.dim", "32"]) == 2
+    assert "fits another network: options.dim: expected 32, got 16" in capsys.readouterr().err
+    assert not Path("wide").exists()

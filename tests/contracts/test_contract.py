@@ -325,7 +325,7 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("summed", {"window": 1}, "window: expected at least 2 points, got 1"),
         ("estimated", {"rest": "mean"}, "rest: expected one of ignored, linear"),
         ("sampled", {"order": "z"}, "order: expected one of random, morton, hilbert, mixed"),
-        ("sampled", {"inner": "dense", "rounds": 2}, "expected an option of estimated attention"),
+        ("sampled", {"inner": "dense", "rounds": 2}, "expected an option of the mechanism 'estimated'"),
         ("estimated", {"estimator": "consistent", "rest": "linear"}, "estimator: expected 'plain'"),
         ("sampled", {"order": "mixed", "heads": 1}, "order: expected at least 2 heads"),
         ("sampled", {"samples": 0}, "samples: expected at least 1"),
@@ -334,8 +334,12 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("sampled", {"cycles": "many"}, "cycles: expected one of"),
         ("sampled", {"composition": "sequential", "cycles": "per-head"}, "cycles, order: expected one cycle"),
         ("sampled", {"composition": "sequential", "order": "mixed"}, "cycles, order: expected one cycle"),
-        ("sampled", {"sample": 8}, "sample: expected an option of sampled attention .*; did you mean 'samples'?"),
-        ("knn", {"neighbours": 8}, "neighbours: expected an option of knn attention"),
+        (
+            "sampled",
+            {"sample": 8},
+            r"the mechanism 'sampled' .* got 'sample'; did you mean 'samples'\?",
+        ),
+        ("knn", {"neighbours": 8}, "expected an option of the mechanism 'knn' .* got 'neighbours'"),
         ("sampeld", {}, "did you mean 'sampled'"),
     ],
 )

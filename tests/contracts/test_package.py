@@ -9,7 +9,7 @@ import pytest
 
 import sampled_transformer
 
-HEAVY = ["lightning", "plotly", "sklearn", "scipy", "trimesh", "h5py", "jsonargparse", "viser", "onnx"]
+HEAVY = ["lightning", "plotly", "sklearn", "scipy", "trimesh", "h5py", "viser", "onnx"]
 
 
 def loaded_after(program: str) -> set[str]:

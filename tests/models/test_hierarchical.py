@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-import yaml
 
 from sampled_transformer.models import create_model
 from sampled_transformer.models.hierarchical import PARENT_BLOCKS, PARENT_STRIDES, Stage
-from sampled_transformer.training.recipes import recipe_text
+from sampled_transformer.training.recipes import read_recipe
 
 SMALL = {"widths": (32, 64, 64), "neighbours": (4, 4, 4), "strides": (2, 2, 2), "blocks": (1, 2, 1)}
 
@@ -115,7 +114,7 @@ def test_bad_calls() -> None:
 
 @pytest.mark.parametrize("name", ["sampled", "knn"])
 def test_recipes_have_the_settings_of_point_transformer(name: str) -> None:
-    recipe = yaml.safe_load(recipe_text(f"hierarchical-{name}"))
+    recipe = read_recipe(f"hierarchical-{name}")
     assert (recipe["model"], recipe["attention"], recipe["options"]) == ("hierarchical", name, {"stages": 5})
     assert (recipe["epochs"], recipe["data"]["points"]) == (200, 1024)
     given = {"name": "sgd", "rate": 0.05, "weight_decay": 1e-4, "decay": 0.1, "milestones": [120, 160]}

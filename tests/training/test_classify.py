@@ -1,94 +1,75 @@
-from __future__ import annotations
+"""Classification as a task: totals of training, and figures per split."""
 
-import math
+from __future__ import annotations
 
 import pytest
 import torch
+from lightning.pytorch import Trainer
 from torch import nn
+from torch.utils.data import DataLoader
 
+from sampled_transformer.data import Batch
 from sampled_transformer.inference.metrics import accuracies, confused_pairs
-from sampled_transformer.training.classify import make_optimiser, schedule
+from sampled_transformer.training.classify import Classify
 from sampled_transformer.training.settings import OptimiserOptions
 
 
-def test_one_cycle_is_that_of_torch():
-    total, rate = 200, 4e-3
-    parameter = nn.Parameter(torch.zeros(1))
-    optimiser = torch.optim.SGD([parameter], lr=rate)
-    reference = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, rate, total_steps=total, pct_start=61 / total, cycle_momentum=False
+class Sum(nn.Module):
+    """Class 1 where the coordinates sum to more than zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, points: torch.Tensor, normals: torch.Tensor | None) -> torch.Tensor:
+        value = points.sum((1, 2)) * self.scale
+        return torch.stack([-value, value], 1)
+
+
+def batch(signs: list[int], labels: list[int]) -> Batch:
+    points = torch.ones(len(signs), 2, 3) * torch.tensor(signs)[:, None, None]
+    return Batch(points, None, torch.tensor(labels))
+
+
+def fit(task: Classify, train: list[Batch], splits: list[list[Batch]]) -> None:
+    def loader(batches: list[Batch]) -> DataLoader:
+        return DataLoader(batches, batch_size=None, collate_fn=lambda one: one)  # type: ignore[arg-type]
+
+    quiet = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+    trainer = Trainer(accelerator="cpu", max_epochs=1, num_sanity_val_steps=0, logger=False, **quiet)
+    trainer.fit(task, loader(train), [loader(split) for split in splits])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_figures_of_an_epoch() -> None:
+    task = Classify(Sum(), 2, OptimiserOptions(rate=1e-9, label_smoothing=0.0), splits=("validation", "test"))
+    found: dict[str, float] = {}
+    taken = task.take_totals
+    task.on_train_epoch_end = lambda: found.update(taken())  # type: ignore[method-assign]
+    fit(
+        task,
+        [batch([1, -1], [1, 0]), batch([1, -1], [1, 1])],
+        [[batch([1, 1], [1, 1])], [batch([1, -1, -1], [1, 1, -1]), batch([-1], [0])]],
     )
-    # torch counts its rise from 0 to pct_start * total - 1.
-    factor = schedule(OptimiserOptions(rate=rate, warmup=60 / 10), total, 10)
-    for step in range(total):
-        assert rate * factor(step) == pytest.approx(reference.get_last_lr()[0], rel=1e-6)
-        optimiser.step()
-        if step < total - 1:
-            reference.step()
+    assert found["train_accuracy"] == pytest.approx(3 / 4)
+    assert found["train_loss"] == pytest.approx(12 / 4, rel=1e-3)  # one of four is wrong by 12
+    figures = task.figures()
+    assert figures["validation_accuracy"] == 1
+    assert figures["test_accuracy"] == pytest.approx(2 / 3)  # the label -1 is padding
+    assert task.confusion_rows() == [[1, 0], [1, 1]]
+    assert task.shown({"train_accuracy": 0.75, **figures})[1:] == ["validation 100.00 %", "test 66.67 %"]
 
 
-def test_cosine_with_warm_up():
-    factor = schedule(OptimiserOptions(schedule="cosine", warmup=2), 100, 10)
-    assert [factor(step) for step in range(20)] == pytest.approx([(step + 1) / 21 for step in range(20)])
-    assert factor(20) == 1
-    assert factor(99) == pytest.approx(0)
-    assert factor(20 + 79 // 2) == pytest.approx((1 + math.cos(math.pi * 39 / 79)) / 2)
+@pytest.mark.filterwarnings("ignore")
+def test_answers_that_are_not_finite_are_refused() -> None:
+    task = Classify(Sum(), 2, OptimiserOptions(rate=1e-9))
+    points = batch([1, -1], [1, 0])
+    fit(task, [points], [[Batch(points.points * float("nan"), None, points.labels)]])
+    with pytest.raises(ValueError, match=r"answers are no longer finite: lower --optimiser\.rate"):
+        task.figures()
 
 
-def test_step_and_constant():
-    factor = schedule(OptimiserOptions(schedule="step", decay=0.5, decay_epochs=3), 100, 10)
-    assert [factor(step) for step in (0, 29, 30, 59, 60)] == [1, 1, 0.5, 0.5, 0.25]
-    assert {schedule(OptimiserOptions(schedule="constant"), 100, 10)(step) for step in range(100)} == {1.0}
-
-
-def test_a_warm_up_takes_at_most_half_of_the_run():
-    factor = schedule(OptimiserOptions(schedule="cosine", warmup=10), 30, 10)
-    rates = [factor(step) for step in range(30)]
-    assert max(range(30), key=rates.__getitem__) == 15
-    assert rates[-1] < 0.01
-
-
-@pytest.mark.parametrize("kind", ["one-cycle", "cosine", "step", "constant"])
-@pytest.mark.parametrize("total", [1, 2, 5])
-@pytest.mark.parametrize("warmup", [None, 0.0, 9.0])
-def test_short_runs_have_a_learning_rate(kind, total, warmup):
-    factor = schedule(OptimiserOptions(schedule=kind, warmup=warmup), total, 1)
-    assert all(0 <= factor(step) <= 1 for step in range(total + 1))
-    assert factor(0) > 0
-
-
-@pytest.mark.parametrize(("name", "kind"), [("adamw", "AdamW"), ("adam", "Adam"), ("sgd", "SGD")])
-def test_optimisers(name, kind):
-    optimiser = make_optimiser(nn.Linear(2, 2), OptimiserOptions(name=name, rate=0.1, weight_decay=0.01))
-    assert type(optimiser).__name__ == kind
-    assert optimiser.param_groups[0]["lr"] == 0.1
-    assert optimiser.param_groups[0]["weight_decay"] == 0.01
-
-
-def test_accuracies_leave_out_classes_without_shapes():
+def test_accuracies_leave_out_classes_without_shapes() -> None:
     confusion = torch.tensor([[3, 1, 0], [0, 0, 0], [0, 1, 1]])
     assert accuracies(confusion) == {"accuracy": pytest.approx(4 / 6), "mean_class_accuracy": pytest.approx(0.625)}
     assert confused_pairs(confusion, "abc") == [("a", "b", 1), ("c", "b", 1)]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rate": 0.0}, "rate: expected a positive number"),
-        ({"rate": float("nan")}, "rate: expected a positive number"),
-        ({"label_smoothing": 1.0}, "label_smoothing"),
-        ({"clip": -1.0}, "clip: expected 0 or more"),
-        ({"decay_epochs": 0}, "decay_epochs"),
-    ],
-)
-def test_options_that_cannot_be(options, message):
-    with pytest.raises(ValueError, match=message):
-        OptimiserOptions(**options)
-
-
-def test_steps_before_milestones():
-    options = OptimiserOptions(schedule="step", decay=0.1, milestones=[3, 5])
-    factor = schedule(options, total=80, per_epoch=10)
-    assert [round(factor(step), 6) for step in (0, 29, 30, 49, 50, 79)] == [1, 1, 0.1, 0.1, 0.01, 0.01]
-    with pytest.raises(ValueError, match="milestones: expected epochs from 1 on"):
-        OptimiserOptions(milestones=[0])

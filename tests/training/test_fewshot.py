@@ -71,7 +71,10 @@ def test_stopped_folds_go_on_and_give_the_same(settings, tmp_path, monkeypatch):
 
     with monkeypatch.context() as context:
         context.setattr(FewShot, "measure", stop)
-        with pytest.raises(KeyboardInterrupt, match=r"stopped in fold 2 of 3; the same command with --resume"):
+        with pytest.raises(
+            KeyboardInterrupt,
+            match=r"stopped in fold 2 of 3; go on with: sampled-transformer fewshot .*mae.safetensors --out .*--resume",
+        ):
             few_shot(settings)
     first = Path(settings.out, "fold-0.json").read_text()
     result = few_shot(settings, resume=True)
@@ -82,7 +85,7 @@ def test_stopped_folds_go_on_and_give_the_same(settings, tmp_path, monkeypatch):
     assert len(more["folds"]) == 4
     with pytest.raises(ValueError, match="exists already"):
         few_shot(settings)
-    with pytest.raises(ValueError, match="shot: expected what the run in"):
+    with pytest.raises(ValueError, match="shot: expected the value that the run in"):
         few_shot(replace(settings, shot=5), resume=True)
 
 
@@ -130,7 +133,7 @@ def test_options_of_the_classifier(settings):
     described = Description("mae", {"attention": "dense", "dim": 8, "mask_ratio": 0.5, "decoder_depth": 2})
     assert classifier_options(described, "x") == {"attention": "dense", "dim": 8}
     assert classifier_options(Description("mae-classifier", {"classes": 3}), "x") == {"attention": "sampled"}
-    with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', it is a 'basic'"):
+    with pytest.raises(ValueError, match="x: expected a 'mae' or 'mae-classifier', got a 'basic'"):
         classifier_options(Description("basic", {}), "x")
     options = {"attention": "sampled", "attention_options": {"cycles": "per-head"}, **SMALL}  # which dense has not
     save_model(create_model("mae", **options), settings.init, Description("mae", options))
@@ -147,7 +150,7 @@ def test_options_of_the_classifier(settings):
         ({"way": 4}, "way: 4 asked for, but 3 of 3 classes"),
         ({"options": {"groups": 40}}, "data.points: expected at least 40, for 40 groups of 8, got 32"),
         ({"options": {"heads": 4}}, "options.heads: expected 4, got 2"),
-        ({"options": {"classes": 7}}, "options.classes: expected none, as the data decides it, got 7"),
+        ({"options": {"classes": 7}}, "options.classes: expected none, because the data decides it, got 7"),
         ({"init": "nowhere"}, "nowhere: no such file, run folder or packaged weights"),
         ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),
     ],
@@ -164,7 +167,7 @@ def test_numbers_are_checked(settings, name, value):
         replace(settings, **{name: value})
     with pytest.raises(ValueError, match=r"trainer\.devices, trainer\.num_nodes: expected 1"):
         replace(settings, trainer=TrainerOptions("cpu", devices=2))
-    assert fewshot.load_both(settings, 1024)[2].normals is False
+    assert fewshot.load_both(settings.data, 1024)[2].normals is False
 
 
 def test_the_command_of_a_run_from_scratch_can_be_run(settings):
@@ -181,7 +184,7 @@ def test_folds_of_other_weights_are_not_mixed(settings, tmp_path):
     network, description = load_model(path)
     torch.nn.init.zeros_(network.mask_token)
     save_model(network, path, description)
-    with pytest.raises(WeightsError, match="was measured with other weights"):
+    with pytest.raises(WeightsError, match="measured with weights that"):
         few_shot(replace(settings, folds=2, epochs=1), resume=True)
 
 

@@ -9,7 +9,15 @@ import torch
 
 from sampled_transformer.data import DataError, Pack, write_pack
 from sampled_transformer.data.transforms import preset
-from sampled_transformer.training.loading import Batches, derive, hold_out, load_splits
+from sampled_transformer.training.loading import (
+    Batches,
+    choose_points,
+    choose_preset,
+    derive,
+    hold_out,
+    load_splits,
+    refuse_normals,
+)
 from sampled_transformer.training.settings import DataOptions
 
 
@@ -120,8 +128,8 @@ def write(folder, train: Pack, test: Pack | None = None) -> DataOptions:
 def test_data_that_cannot_be_trained_on(tmp_path, make_pack):
     pack = make_pack(4, 0)
     for bad, message in [
-        (pack.select([0, 1, 2]), "expected shapes of at least 2 classes to train on, found 1"),
-        (pack.select([0, 4, 8]), "expected more than one shape a class"),
+        (pack.select([0, 1, 2]), "expected training shapes of at least 2 classes, got 1"),
+        (pack.select([0, 4, 8]), "expected more than one training shape per class"),
         (replace(pack, labels=None), "expected labelled shapes"),
         (replace(pack, classes=()), "expected labelled shapes"),
     ]:
@@ -139,14 +147,33 @@ def test_data_that_cannot_be_trained_on(tmp_path, make_pack):
         load_splits(replace(options, preset="strong"), 0)
 
 
+@pytest.mark.parametrize(("asked", "usual", "points"), [(None, 8, 8), (None, 99, 48), (16, 8, 16), (48, 8, 48)])
+def test_points_that_were_asked_for_or_usual_and_stored(make_pack, asked, usual, points):
+    assert choose_points(DataOptions("x", points=asked), [make_pack(2, 0), make_pack(2, 1, points=60)], usual) == points
+    with pytest.raises(DataError, match=r"data\.points: expected at most 48, .*, got 49"):
+        choose_points(DataOptions("x", points=49), [make_pack(2, 0)], usual)
+
+
+def test_presets_that_were_asked_for_or_usual():
+    assert choose_preset(DataOptions("x"), "pretrain") == "pretrain"
+    assert choose_preset(DataOptions("bricks"), "pretrain") == "bricks"
+    assert choose_preset(DataOptions("bricks", preset="none"), "pretrain") == "none"
+    with pytest.raises(ValueError, match=r"data\.preset: expected one of .*, got 'brick'; did you mean 'bricks'\?"):
+        choose_preset(DataOptions("x", preset="brick"), "pretrain")
+    with pytest.raises(ValueError, match=r"data\.normals: expected false"):
+        refuse_normals(DataOptions("x", normals=True))
+
+
 def test_a_data_set_of_three_needs_the_name_of_one(tmp_path):
-    with pytest.raises(DataError, match="scanobjectnn: expected the name of a variant, one of scanobjectnn-objbg, "):
+    with pytest.raises(
+        DataError, match=r"data: expected the name of a variant, one of scanobjectnn-objbg, .*, got scanobjectnn"
+    ):
         load_splits(DataOptions("scanobjectnn", str(tmp_path)), 0)
 
 
 def test_class_without_training_shapes_is_told(tmp_path, make_pack):
     pack = make_pack(4, 0)
-    with pytest.warns(UserWarning, match="class 'ball' has no shape to train on"):
+    with pytest.warns(UserWarning, match="class 'ball' has no training shape"):
         load_splits(write(tmp_path, pack.select(slice(0, 8)), pack), 0)
 
 
@@ -158,7 +185,7 @@ def test_clouds_of_a_folder_are_never_filled_up_with_repeats(tmp_path):
                 folder = tmp_path / category / split
                 folder.mkdir(parents=True, exist_ok=True)
                 np.savetxt(folder / f"{number}.xyz", generator.normal(size=(30 + number, 3)))
-    with pytest.warns(UserWarning, match=r"0 has 30 points, so that no shape is seen with more"):
+    with pytest.warns(UserWarning, match=r"0 has 30 points, so every shape is used with 30 points"):
         splits = load_splits(DataOptions(str(tmp_path)), 0)
     assert splits.view.points == 30
     assert all(len(np.unique(shape, axis=0)) == 30 for shape in splits.train.points)

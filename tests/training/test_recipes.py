@@ -1,86 +1,132 @@
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
-import yaml
 
 from sampled_transformer import list_attention
-from sampled_transformer.training.recipes import expand, gather_nested, list_recipes, recipe_text
-from sampled_transformer.training.settings import OptimiserOptions
+from sampled_transformer.training.recipes import list_recipes, read_recipe
+from sampled_transformer.training.settings import (
+    FINE_TUNING,
+    PRETRAINING,
+    FewShotSettings,
+    OptimiserOptions,
+    PretrainSettings,
+    Settings,
+)
+
+SMALL_SIZES = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 32}
 
 
-def test_one_recipe_for_each_mechanism_and_the_same_for_all():
+def test_one_recipe_per_mechanism_and_the_same_for_all() -> None:
     names = [name for name in list_recipes() if name.startswith("basic-")]
     assert names == sorted(f"basic-{name}" for name in list_attention())
-    trees = [yaml.safe_load(recipe_text(name)) for name in names]
-    for name, tree in zip(names, trees, strict=True):
-        assert tree.pop("recipe") == name
-        assert tree.pop("attention") == name.removeprefix("basic-")
-    assert all(tree == trees[0] for tree in trees)
-    assert OptimiserOptions(**trees[0]["optimiser"]) == OptimiserOptions()
+    for name in names:
+        assert read_recipe(name) == {
+            "recipe": name,
+            "attention": name.removeprefix("basic-"),
+            "model": "basic",
+            "options": {"batch_norm": True},
+            "epochs": 20,
+            "data": {"batch": 64},
+            "optimiser": {
+                "name": "adamw",
+                "rate": 2e-3,
+                "weight_decay": 0.05,
+                "schedule": "one-cycle",
+                "label_smoothing": 0.1,
+            },
+        }
 
 
-def test_short_forms_are_written_out(tmp_path):
-    assert expand(["data", "info", "--data", "x"]) == ["data", "info", "--data", "x"]
-    assert expand(["train", "--data", "x", "--data.points=3"]) == ["train", "--data.source", "x", "--data.points=3"]
-    assert expand(["train", "--data=x"]) == ["train", "--data.source=x"]
-    text = recipe_text("basic-knn")
-    for words in (["--recipe", "basic-knn"], ["--recipe=basic-knn"]):
-        assert expand(["train", *words]) == ["train", "--config", text, *words]
-    config = tmp_path / "config.yaml"
-    config.write_text("recipe: basic-knn\nepochs: 3\n")
-    assert expand(["train", "--config", str(config)]) == ["train", "--config", text, "--config", str(config)]
-    words = ["--resume", "--out", str(tmp_path)]
-    assert expand(["train", *words]) == ["train", "--config", str(config), *words]
+def test_bases_are_no_recipes_and_all_are_used() -> None:
+    folder = files("sampled_transformer") / "recipes"
+    bases = {item.name.removesuffix(".yaml") for item in (folder / "bases").iterdir()}
+    assert not bases & set(list_recipes())
+    texts = [
+        item.read_text("utf-8") for place in (folder, folder / "bases") for item in place.iterdir() if item.is_file()
+    ]
+    assert {line[6:] for text in texts for line in text.splitlines() if line.startswith("base: ")} == bases
 
 
-def test_unknown_recipe():
-    with pytest.raises(ValueError, match=r"recipe: expected one of basic-dense, .*did you mean 'basic-sampled'"):
-        expand(["train", "--recipe", "basic-sample"])
+def test_every_recipe_of_the_masked_autoencoder_has_a_small_twin() -> None:
+    names = ["pretrain-dense", "pretrain-sampled", "finetune-modelnet40"]
+    names += [f"finetune-scanobjectnn-{variant}" for variant in ("objbg", "objonly", "pbt50rs")]
+    names += [f"fewshot-{way}way-{shot}shot" for way in (5, 10) for shot in (10, 20)]
+    found = {name for name in list_recipes() if name.split("-")[0] in ("pretrain", "finetune", "fewshot")}
+    assert found == {*names, *(f"{name}-small" for name in names), "pretrain-point-mae"}
 
 
-def test_unknown_keys_of_cluster_train_are_named(tmp_path):
-    bad = tmp_path / "bad.yaml"
-    for text, message in (
-        ("stepz: 3\n", r"bad\.yaml: expected options of cluster train \(.*\), got 'stepz'; did you mean 'steps'\?"),
-        ("data:\n  point: [3, 4]\n", r"bad\.yaml: .*, got 'data\.point'; did you mean 'data\.points'\?"),
-        ("data: 3\n", r"bad\.yaml: expected names and values under data, got 3"),
-        ("data:\n", r"bad\.yaml: expected names and values under data, got None"),
+@pytest.mark.parametrize("attention", ["knn", "sampled"])
+def test_hierarchical(attention: str) -> None:
+    settings = Settings.from_recipe(f"hierarchical-{attention}", data={"source": "x"}, out="-")
+    assert (settings.attention, settings.epochs, settings.options) == (attention, 200, {"stages": 5})
+    assert (settings.data.batch, settings.data.points) == (32, 1024)
+    sgd = OptimiserOptions("sgd", 0.05, 1e-4, "step", decay=0.1, milestones=[120, 160], label_smoothing=0.0)
+    assert settings.optimiser == sgd
+
+
+@pytest.mark.parametrize("attention", ["dense", "sampled"])
+def test_pretrain(attention: str) -> None:
+    data = {"source": "x"}
+    settings = PretrainSettings.from_recipe(f"pretrain-{attention}", data=data, out="-")
+    assert settings.optimiser == PRETRAINING
+    assert (settings.attention, settings.epochs, settings.probe_every) == (attention, 300, 10)
+    assert (settings.options, settings.data.batch, settings.data.preset) == ({"drop_path": 0.1}, 64, "pretrain")
+    small = PretrainSettings.from_recipe(f"pretrain-{attention}-small", data=data, out="-")
+    assert (small.epochs, small.probe_every, small.optimiser.rate, small.optimiser.warmup) == (36, 6, 1e-3, 3)
+    more = {"decoder_attention": "dense", "attention_options": {"cycles": "per-head"}} if attention == "sampled" else {}
+    assert small.options == {**SMALL_SIZES, **more}
+
+
+def test_point_mae() -> None:
+    settings = PretrainSettings.from_recipe("pretrain-point-mae", data={"source": "x"}, out="-")
+    assert (settings.data.batch, settings.optimiser.rate, settings.epochs) == (128, 1e-3, 300)
+    assert settings.options["drop_path"] == 0.1
+
+
+@pytest.mark.parametrize(("variant", "epochs"), [("objbg", 50), ("objonly", 50), ("pbt50rs", 10)])
+def test_finetune(variant: str, epochs: int) -> None:
+    for name, source, preset in (
+        ("modelnet40", "x", "finetune-modelnet40"),
+        (f"scanobjectnn-{variant}", f"scanobjectnn-{variant}", "finetune-scanobjectnn"),
     ):
-        bad.write_text(text)
-        for words in (["--config", str(bad)], [f"--config={bad}"]):
-            with pytest.raises(ValueError, match=message):
-                expand(["cluster", "train", *words])
-    with pytest.raises(ValueError, match=r"^recipe basic-dense: expected options of cluster train .*, got 'attention'"):
-        expand(["cluster", "train", "--recipe", "basic-dense"])
-
-
-def test_known_keys_of_cluster_train_pass(tmp_path):
-    config = tmp_path / "good.yaml"
-    for text in ("steps: 3\ndata:\n  points: [3, 4]\nresume: true\n", "", "[1, 2]\n", "data: x.yaml\n", "a: [\n"):
-        config.write_text(text)  # what is no mapping at all is left to the parser
-        words = ["cluster", "train", "--config", str(config)]
-        assert expand(words) == words
-    for name in list_recipes():
-        if name.startswith("cluster-"):
-            expand(["cluster", "train", "--recipe", name])
-    missing = ["cluster", "train", "--config", str(tmp_path / "none.yaml")]
-    assert expand(missing) == missing
-
-
-def test_options_within_an_option_are_gathered(tmp_path):
-    given = ["--options.a.b", "4", "--options.dim", "8", "--options.a.c=text", "--options.a.d.e", "1e-3"]
-    expected = ["--options.dim", "8", "--options.a", '{"b": 4, "c": "text", "d": {"e": 0.001}}']
-    assert gather_nested(given, given) == expected
-    # What a configuration says of the same option is kept, and the line can replace it whole.
-    (tmp_path / "mine.yaml").write_text("options:\n  a:\n    b: 1\n    z: true\n")
-    for config in (["--config", str(tmp_path / "mine.yaml")], ["--config", "options:\n  a:\n    b: 1\n    z: true\n"]):
-        assert gather_nested(given[:2], config) == ["--options.a", '{"b": 4, "z": true}']
-    whole = ["--options.a", '{"y": 1}', "--options.a.b", "false"]
-    assert gather_nested(whole, whole) == ["--options.a", '{"y": 1, "b": false}']
+        changes = {"out": "-", **({"data": {"source": "x"}} if source == "x" else {})}
+        settings = Settings.from_recipe(f"finetune-{name}", **changes)
+        assert settings.optimiser == FINE_TUNING
+        assert (settings.data.source, settings.data.preset, settings.data.normals) == (source, preset, False)
+        assert (settings.data.batch, settings.epochs) == (32, 300)
+        assert settings.options == {"pooling": "max", "drop_path": 0.1}
+        small = Settings.from_recipe(f"finetune-{name}-small", **changes)
+        assert small.options == {"pooling": "max", **SMALL_SIZES}
+        assert (small.epochs, small.optimiser.warmup) == (12 if source == "x" else epochs, 2)
 
 
 @pytest.mark.parametrize(
-    "words", [["--options.dim", "8"], ["--options.a.b"], ["--options.a", "text", "--options.a.b", "1"]]
+    ("way", "shot", "epochs", "warmup"), [(5, 10, 150, 10), (5, 20, 100, 10), (10, 10, 100, 10), (10, 20, 50, 5)]
 )
-def test_other_words_stay_as_they_are(words):
-    assert gather_nested(words, words) == words
+def test_fewshot(way: int, shot: int, epochs: int, warmup: int) -> None:
+    for ending, options, expected in (("", {"drop_path": 0.1}, (150, 10)), ("-small", {}, (epochs, warmup))):
+        name = f"fewshot-{way}way-{shot}shot{ending}"
+        settings = FewShotSettings.from_recipe(name, data={"source": "x"}, out="-", init="w")
+        assert (settings.way, settings.shot, settings.folds, settings.queries) == (way, shot, 10, 20)
+        assert (settings.epochs, settings.optimiser.warmup) == expected
+        assert (settings.options, settings.data.preset) == (options, "finetune-modelnet40")
+        assert settings.optimiser.clip == 10
+
+
+def test_cluster_and_set_transformer() -> None:
+    induced = {"attention": "induced", "attention_options": {"inducing": 16}}
+    rows = {"attention": "induced", "attention_options": {"inducing": 16, "reading": "rows"}}
+    columns = {"attention": "induced", "attention_options": {"inducing": 16, "reading": "columns", "kept": 4}}
+    for name, options in (("induced", induced), ("rows", rows), ("columns", columns)):
+        tree = {"recipe": f"cluster-{name}", "model": "set-transformer-mixture", "options": options}
+        assert read_recipe(f"cluster-{name}") == tree
+    assert read_recipe("cluster-pooling") == {"recipe": "cluster-pooling", "model": "pooling-mixture"}
+    assert read_recipe("set-transformer-induced")["optimiser"]["schedule"] == "constant"
+    assert read_recipe("set-transformer-rows")["options"] == {"attention_options": {"reading": "rows"}}
+
+
+def test_an_unknown_recipe_says_the_likely_one_first() -> None:
+    with pytest.raises(ValueError, match=r"^recipe: .*'basic-sample'; did you mean 'basic-sampled'\? \(basic-\*, "):
+        read_recipe("basic-sample")

@@ -62,7 +62,7 @@ def create_attention(name: str, dim: int, heads: int = 8, **options: Any) -> Att
     if name == "sampled":
         name, options = _recorded(heads, options)
     kind = look_up("attention", name, REGISTRY)
-    check_options(f"{name} attention", options, _options_of(kind))
+    check_options(f"the mechanism {name!r}", options, _options_of(kind))
     return kind(dim, heads, **options)
 
 

@@ -1,27 +1,25 @@
-"""The options of amortised clustering, as the command line, a YAML file and the run folder know them. No torch here."""
+"""The settings of `cluster train`: every option, its default and its help text. This module does not load torch."""
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal
 
-from ..training.settings import flat
+from ..training.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
 class MixtureOptions:
-    """The sets that are drawn. The defaults are those of the paper and of Lee et al.'s paper.
+    """The sets to draw. The defaults are those of the paper, and of the paper of Lee et al.
 
     Args:
-        points: the number of points is drawn from [low, high); Lee et al.'s code has [300, 600).
-        components: Gaussians of a mixture.
-        dimension: of the points.
-        spread: means are uniform in (-spread, spread).
-        deviation: standard deviation of all Gaussians.
+        points: Range [low,high) of the number of points per set; the code of Lee et al. has [300,600].
+        components: Gaussians per mixture.
+        dimension: Dimension of the points.
+        spread: Means are uniform in (-spread, spread).
+        deviation: Standard deviation of all Gaussians.
     """
 
     points: tuple[int, int] = (100, 500)
@@ -43,14 +41,14 @@ class MixtureOptions:
 
 @dataclass(frozen=True)
 class MixtureChanges:
-    """What is different from the sets a network was trained on; what is not given stays.
+    """Changes to the sets that a network was trained on (default of each: as in training).
 
     Args:
-        points: the number of points is drawn from [low, high).
-        components: Gaussians of a mixture; only those of the network fit.
-        dimension: of the points; only that of the network fits.
-        spread: means are uniform in (-spread, spread).
-        deviation: standard deviation of all Gaussians.
+        points: Range [low,high) of the number of points per set.
+        components: Gaussians per mixture; they must fit the network.
+        dimension: Dimension of the points; it must fit the network.
+        spread: Means are uniform in (-spread, spread).
+        deviation: Standard deviation of all Gaussians.
     """
 
     points: tuple[int, int] | None = None
@@ -60,15 +58,39 @@ class MixtureChanges:
     deviation: float | None = None
 
     def of(self, options: MixtureOptions) -> MixtureOptions:
+        """The options with these changes."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return replace(options, **{name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True)
-class ClusterSettings:
-    """All of a run. The keys are those of the command `cluster train`."""
+class ClusterSettings(RunSettings):
+    """The settings of `cluster train`.
 
-    out: str = ""
+    Args:
+        out: Folder of the run. It must not exist yet.
+        model: Network, set-transformer-mixture or pooling-mixture.
+        options: Further options of the network, such as --options.attention sampled.
+        data: The sets to draw.
+        steps: Training steps.
+        batch: Sets per step.
+        rate: Highest learning rate of Adam.
+        clip: Largest norm of the gradient; 0 means no limit, as in Lee et al.
+        schedule: Learning-rate schedule; "step" multiplies the rate by 0.1 from `decay_at` on, "cosine" lets it fall to
+            zero.
+        decay_at: Share of the run before the schedule "step" steps; 0.7 in the paper of Lee et al., 0.5 in their code.
+        seed: Seed of everything random.
+        every: Steps between two checkpoints; each also writes one row of figures.
+        sets: Number of fixed sets that the result is measured on.
+        recipe: Name of a recipe, such as cluster-columns; options on the command line override it.
+        device: Device (default: GPU if available).
+    """
+
+    command_name: ClassVar[str] = "cluster train"
+    # The number of steps shapes the learning rate from the first step on, so it must stay.
+    free: ClassVar[tuple[str, ...]] = ("out", "recipe", "device")
+
+    out: str
     model: str = "set-transformer-mixture"
     options: Mapping[str, Any] = field(default_factory=dict)
     data: MixtureOptions = field(default_factory=MixtureOptions)
@@ -86,7 +108,7 @@ class ClusterSettings:
 
     def __post_init__(self) -> None:
         if not self.out:
-            raise ValueError("out: expected the folder of the run, --out runs/name")
+            raise ValueError("out: expected the folder of the run, --out runs/name, got nothing")
         for name in ("steps", "batch", "every", "sets"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
@@ -101,36 +123,6 @@ class ClusterSettings:
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: expected 0 to {2**32 - 1}, got {self.seed}")
 
-    def tree(self) -> dict[str, Any]:
-        """As plain values, for YAML."""
-        tree = asdict(self)
-        tree["data"]["points"] = list(self.data.points)
-        return tree
-
-    @classmethod
-    def from_tree(cls, tree: Mapping[str, Any]) -> ClusterSettings:
-        data = {**tree["data"], "points": tuple(tree["data"]["points"])}
-        return cls(**{**tree, "data": MixtureOptions(**data)})
-
     def network_options(self) -> dict[str, Any]:
+        """All options of the network."""
         return {"inputs": self.data.dimension, "components": self.data.components, **self.options}
-
-    def command(self) -> str:
-        """The command that makes the same run, whatever recipe and files its options came from."""
-        usual = dict(flat(ClusterSettings(out="-").tree()))
-        words = ["sampled-transformer cluster train"]
-        for name, value in flat(self.tree()):
-            if name != "recipe" and value != usual.get(name):
-                words.append(f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}")
-        return " ".join(words)
-
-
-def changed(one: ClusterSettings, two: ClusterSettings) -> list[str]:
-    """Options in which two runs differ, but for those that a run may change when it goes on.
-
-    The number of steps shapes the learning rate from the first step on, so it has to stay.
-    """
-    free = ("out", "recipe", "device")
-    flat_one, flat_two = dict(flat(one.tree())), dict(flat(two.tree()))
-    names = [name for name in {**flat_one, **flat_two} if name not in free]
-    return [name for name in names if flat_one.get(name) != flat_two.get(name)]

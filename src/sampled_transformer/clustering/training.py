@@ -1,46 +1,50 @@
-"""Amortised clustering (section 6, appendix C): training on sets that are drawn as they are needed.
+"""Amortised clustering (section 6, appendix C): training on sets that are drawn when they are needed.
 
-A plain loop and not the training engine: there are no epochs, no splits, no labels and no loader, a step takes some
-hundredths of a second, and everything random follows from the seed and the number of the step.
+We use a plain loop instead of Lightning: there are no epochs, splits, labels or loaders, and a step takes some
+hundredths of a second. Everything random follows from the seed and the number of the step.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import nn
 from tqdm import tqdm
 
 from .. import __version__
 from ..data.sources.gaussians import FIXED_SEED, Mixtures
 from ..inference.trained import pick_device
-from ..models import create_model
+from ..models import REGISTRY as MODELS
 from ..models.mixture import MixtureNetwork
-from ..support.atomic import atomic_write
 from ..support.machine import machine
 from ..support.printable import printable
+from ..support.registry import look_up
 from ..training.loading import CYCLES, ORDER, derive
-from ..training.run_folder import check_unchanged, config_to_resume
+from ..training.network import build_network
+from ..training.run_folder import (
+    StopRequest,
+    check_folder,
+    read_checkpoint,
+    stopped,
+    write_checkpoint,
+    write_json,
+    write_settings,
+    write_table,
+)
 from ..weights import Description, save_model
 from .evaluation import draw, fixed_sets, mean_likelihood, measure, predict
 from .likelihood import check_scikit, log_likelihood
-from .settings import ClusterSettings, changed
+from .settings import ClusterSettings
 
 Row = dict[str, float]
-WATCHED_SETS, WATCHED_SEED = 100, FIXED_SEED + 1  # looked at during training; the reported ones are others
+COLUMNS = ("step", "train_LL0", "LL0", "learning_rate", "seconds")
+WATCHED_SETS, WATCHED_SEED = 100, FIXED_SEED + 1  # watched during training; results are measured on other sets
 
 
 @dataclass
@@ -59,13 +63,11 @@ class ClusterRun:
     def prepare(cls, settings: ClusterSettings) -> ClusterRun:
         device = pick_device(settings.device)
         torch.manual_seed(settings.seed)
-        try:
-            network = create_model(settings.model, **settings.network_options())
-        except TypeError as error:
-            raise ValueError(f"options: {error}") from None
-        if not isinstance(network, MixtureNetwork):
-            raise ValueError(f"model: expected a network that gives mixtures, got {settings.model!r}")
-        network = network.to(device)
+        kind = look_up("model", settings.model, MODELS)
+        if not (isinstance(kind, type) and issubclass(kind, MixtureNetwork)):
+            raise ValueError(f"model: expected a network that predicts mixtures, got {settings.model!r}")
+        network = build_network(settings.model, settings.network_options(), decided=("inputs", "components")).to(device)
+        assert isinstance(network, MixtureNetwork)
         return cls(settings, network, torch.optim.Adam(network.parameters(), settings.rate, fused=True))
 
     @property
@@ -96,7 +98,7 @@ class ClusterRun:
             group["lr"] = self.rate()
         value = log_likelihood(points, self.network(points)).mean()
         self.optimiser.zero_grad()
-        (-value).backward()
+        (-value).backward()  # type: ignore[no-untyped-call, unused-ignore]
         if self.settings.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimiser.step()
@@ -104,8 +106,7 @@ class ClusterRun:
         return value.item()
 
     def save(self) -> None:
-        """The checkpoint, the table of figures and the network, each replaced only when whole."""
-        buffer = io.BytesIO()
+        """Write the checkpoint, the table of figures and the network."""
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -114,16 +115,10 @@ class ClusterRun:
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        torch.save(state, buffer)
-        with atomic_write(self.folder / "last.ckpt") as file:
-            file.write(buffer.getbuffer())
-        text = io.StringIO()
-        writer = csv.DictWriter(text, ["step", "train_LL0", "LL0", "learning_rate", "seconds"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(self.folder / "metrics.csv", text.getvalue())
+        write_checkpoint(self.folder / "last.ckpt", state)
+        write_table(self.folder / "metrics.csv", self.rows, COLUMNS)
         notes = {
-            "data": {**asdict(self.settings.data), "points": list(self.settings.data.points)},
+            "data": self.settings.tree()["data"],
             "recipe": self.settings.recipe,
             "seed": self.settings.seed,
             "step": self.step,
@@ -133,25 +128,25 @@ class ClusterRun:
         save_model(self.network, self.folder / "model.safetensors", description)
 
     def load(self) -> None:
+        """Continue from the checkpoint of the folder, if there is one."""
         path = self.folder / "last.ckpt"
         if not path.is_file():
             return
         try:
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            state = read_checkpoint(path)
             self.network.load_state_dict(state["network"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.step, self.seconds, self.rows = state["step"], state["seconds"], list(state["rows"])
-            self.values = list(state.get("values", ()))  # checkpoints of before have none
+            self.values = list(state.get("values", ()))  # older checkpoints have none
         except Exception as error:  # a damaged file can make the reader raise anything
-            raise ValueError(
-                f"{printable(path)}: not a whole checkpoint of this run ({type(error).__name__})"
-            ) from None
+            what = f"damaged checkpoint ({type(error).__name__}); expected one of this run"
+            raise ValueError(f"{printable(path)}: {what}") from None
 
 
 def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
-    """Train, or go on with a run that was interrupted; returns what result.json holds.
+    """Train, or continue a run that was interrupted; returns the content of result.json.
 
-    Raises KeyboardInterrupt, with a line that says how to go on, after Ctrl-C.
+    After Ctrl-C it raises KeyboardInterrupt with a line that says how to continue.
     """
     check_scikit()
     folder = Path(settings.out)
@@ -159,15 +154,11 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
     run = ClusterRun.prepare(settings)
     if resume:
         run.load()
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "config.yaml", yaml.safe_dump(settings.tree(), sort_keys=False, allow_unicode=True))
-    with interrupts() as asked, tqdm(total=settings.steps, initial=run.step, unit="step", disable=None) as bar:
-        _loop(run, bar, asked)
+    write_settings(folder, settings)
+    with StopRequest() as request, tqdm(total=settings.steps, initial=run.step, unit="step", disable=None) as bar:
+        _loop(run, bar, request)
     if run.step < settings.steps:
-        where = f"stopped after step {run.step} of {settings.steps}"
-        raise KeyboardInterrupt(
-            f"{where}; go on with: sampled-transformer cluster train --out {printable(folder)} --resume"
-        )
+        raise KeyboardInterrupt(stopped(settings, f"after step {run.step} of {settings.steps}"))
     figures = measure(run.network.eval(), settings.data, settings.sets)
     result = {
         "command": settings.command(),
@@ -181,17 +172,17 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
         "machine": machine(),
         "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
     }
-    write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
+    write_json(folder / "result.json", result)
     return result
 
 
-def _loop(run: ClusterRun, bar: tqdm, asked: threading.Event) -> None:
-    """Steps until the run is done or someone asks to stop; a row of figures and a checkpoint `every` so many."""
+def _loop(run: ClusterRun, bar: tqdm, request: StopRequest) -> None:
+    """Train until the run is complete or someone asks to stop; writes a row and a checkpoint every `every` steps."""
     watched = fixed_sets(run.settings.data, WATCHED_SETS, WATCHED_SEED)
     values = run.values
     begin = time.perf_counter()
     run.network.train()
-    while run.step < run.settings.steps and not asked.is_set():
+    while run.step < run.settings.steps and not request.asked:
         values.append(run.train_step())
         bar.update()
         if not math.isfinite(values[-1]):
@@ -204,53 +195,14 @@ def _loop(run: ClusterRun, bar: tqdm, asked: threading.Event) -> None:
             tqdm.write(f"step {run.step}: LL0 {row['train_LL0']:.4f} in training, {row['LL0']:.4f} on held-out sets")
             values.clear()
             run.save()
-    if asked.is_set():
+    if request.asked:
         run.seconds += time.perf_counter() - begin
         run.save()
 
 
 def watched_likelihood(run: ClusterRun, watched: Sequence[Mixtures]) -> float:
+    """Mean log-likelihood per point of the watched sets."""
     run.network.eval()
     found = predict(run.network, watched)
     run.network.train()
     return mean_likelihood(watched, found)
-
-
-def check_folder(folder: Path, settings: ClusterSettings, resume: bool) -> None:
-    """Refuse to write over a run, and to go on with one that was made with other options."""
-    config = config_to_resume(folder, resume)
-    if config is None:
-        return
-    check_unchanged(folder, changed(read_settings(config), settings))
-
-
-def read_settings(config: Path) -> ClusterSettings:
-    try:
-        return ClusterSettings.from_tree(yaml.safe_load(config.read_text("utf-8")))
-    except (AttributeError, TypeError, KeyError, ValueError, yaml.YAMLError):
-        raise ValueError(f"{printable(config)}: not the configuration of a run of cluster train") from None
-
-
-@contextmanager
-def interrupts() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, so that a step is finished and saved; a second Ctrl-C stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number: int, frame: Any) -> None:
-        asked.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def write_text(path: Path, text: str) -> None:
-    with atomic_write(path) as file:
-        file.write(text.encode("utf-8"))

@@ -1,1 +1,53 @@
-"""Commands of the program, a family a file; nothing here loads torch before a command runs."""
+"""The commands of the program, one per file. No module here loads torch before a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from .cluster_evaluate import cluster_evaluate
+from .cluster_fit import cluster_fit
+from .cluster_train import cluster_train
+from .data_info import data_info
+from .data_list import data_list
+from .data_pack import data_pack
+from .demo import demo
+from .evaluate import evaluate
+from .fewshot import fewshot
+from .predict import predict
+from .pretrain import pretrain
+from .probe import probe
+from .reconstruct import reconstruct
+from .report import report
+from .train import train
+
+LABORATORY = "sampled_transformer_lab"
+Function = Callable[..., Any]
+
+FAMILIES = {"data": "List, show and pack data sets.", "cluster": "Amortised clustering."}
+COMMANDS: dict[str, Function | dict[str, Function]] = {
+    "data": {"list": data_list, "info": data_info, "pack": data_pack},
+    "pretrain": pretrain,
+    "train": train,
+    "probe": probe,
+    "fewshot": fewshot,
+    "reconstruct": reconstruct,
+    "evaluate": evaluate,
+    "predict": predict,
+    "report": report,
+    "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},
+}
+
+
+def all_commands() -> dict[str, Function | dict[str, Function]]:
+    """All commands by name. Those of the laboratory are found by name: the library never imports it."""
+    found = {} if find_spec(LABORATORY) is None else import_module(f"{LABORATORY}.commands").COMMANDS
+    return {**COMMANDS, **found, "demo": demo}
+
+
+def all_families() -> dict[str, str]:
+    """The help texts of commands that have further commands below them."""
+    found = {} if find_spec(LABORATORY) is None else import_module(f"{LABORATORY}.commands").FAMILIES
+    return {**FAMILIES, **found}

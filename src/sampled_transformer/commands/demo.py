@@ -1,79 +1,81 @@
-"""A tour in about five minutes: three networks trained on the parts that come with the package, and what they say."""
+"""The command `demo`: a tour in about five minutes."""
 
 from __future__ import annotations
 
 import json
 import time
 from pathlib import Path
-from typing import Any
 
-import torch
-import yaml
-
-from ..cycles import Cycle
-from ..data import load_data
-from ..inference.evaluation import evaluate
-from ..inference.trained import cycle_probabilities, view_of
-from ..report.page import graph_objects
-from ..report.run_page import write_report
-from ..training.recipes import recipe_text
-from ..training.run import check_folder, train
-from ..training.settings import DataOptions, OptimiserOptions, Settings
-from ..weights import load_model
+from .extras import training_module
 
 MECHANISMS = ("sampled", "none", "dense")
-SHOWN = 6  # parts that are named
+SHOWN = 6  # parts whose answers are printed
 
 
-def main(out: Path, epochs: int, points: int) -> None:
-    graph_objects()  # a missing extra is better said now than in five minutes
+def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
+    """Train three small networks on the shipped parts, in about five minutes, and write a report.
+
+    Args:
+        out: Folder for the runs and report.html; a demo that was stopped continues in it.
+        epochs: Epochs per network.
+        points: Points per part.
+    """
+    training_module("training.run")
+    from ..report.page import graph_objects
+    from ..report.run_page import write_report
+
+    graph_objects()  # report a missing extra now, not in five minutes
     begin = time.perf_counter()
-    show_cycle()
+    _show_cycle()
     print(f"\nThree networks on 1,656 real parts of 18 kinds, {points} points each, epochs: {epochs}, one recipe:")
-    runs = {name: out / name for name in MECHANISMS}
+    runs = {name: Path(out, name) for name in MECHANISMS}
     for name, folder in runs.items():
-        train_one(name, folder, epochs, points)
-    show_accuracy(runs)
-    show_answers(runs["sampled"])
-    page = out / "report.html"
+        _train_one(name, folder, epochs, points)
+    _show_accuracy(runs)
+    _show_answers(runs["sampled"])
+    page = Path(out, "report.html")
     write_report(page, runs, "Bricks: sampled attention beside none and dense")
-    print(f"\nThe report with curves, confusion matrix and the parts it got wrong: {page}")
+    print(f"\nThe report with curves, confusion matrix and the wrong answers: {page}")
     print(f"{time.perf_counter() - begin:.0f} seconds in all. Your own shapes: sampled-transformer train --help")
 
 
-def show_cycle() -> None:
+def _show_cycle() -> None:
+    import torch
+
+    from ..cycles import Cycle
+
     torch.manual_seed(0)
     cycle = Cycle.sample(8)
     print("A random cycle through 8 points:")
     print("  " + " -> ".join(map(str, [*cycle.order[0].tolist(), int(cycle.order[0, 0])])))
-    print("Who attends to whom (o itself, # its successor), two keys a row instead of eight:")
+    print("Who attends to whom (o itself, # its successor), two keys per row instead of eight:")
     for row, successor in enumerate(cycle.successor[0].tolist()):
         print("  " + " ".join("o" if column == row else "#" if column == successor else "." for column in range(8)))
 
 
-def train_one(name: str, folder: Path, epochs: int, points: int) -> None:
-    """Train, go on with what an interrupted demo left, or do nothing where it had finished."""
+def _train_one(name: str, folder: Path, epochs: int, points: int) -> None:
+    """Train, continue what an interrupted demo left, or do nothing if it had finished."""
+    from ..training.run import train
+    from ..training.run_folder import check_folder
+    from ..training.settings import Settings
+
     print(f"\n{name} attention" if name != "none" else "\nno attention", flush=True)
-    settings = demo_settings(name, folder, epochs, points)
+    data = {"source": "bricks", "points": points}
+    settings = Settings.from_recipe(f"basic-{name}", out=str(folder), epochs=epochs, data=data)
     done = folder / "result.json"
     trained = json.loads(done.read_text("utf-8"))["epochs"] if done.is_file() else 0
     if trained > epochs:
-        raise ValueError(f"{folder}: trained for {trained} epochs before; give another --out, or remove it")
+        raise ValueError(f"{folder}: trained for {trained} epochs before; choose another --out, or remove it")
     if trained == epochs:
-        check_folder(folder, settings, resume=True)  # refuses what was made with other options
+        check_folder(folder, settings, resume=True)  # refuses a run with other options
         print(f"trained before, in {folder}")
         return
     train(settings, resume=(folder / "config.yaml").is_file())
 
 
-def demo_settings(name: str, folder: Path, epochs: int, points: int) -> Settings:
-    recipe: dict[str, Any] = yaml.safe_load(recipe_text(f"basic-{name}"))
-    optimiser, data = OptimiserOptions(**recipe.pop("optimiser")), recipe.pop("data")
-    recipe.update(epochs=epochs, out=str(folder), optimiser=optimiser)
-    return Settings(data=DataOptions("bricks", points=points, **data), **recipe)
+def _show_accuracy(runs: dict[str, Path]) -> None:
+    from ..inference.evaluation import evaluate
 
-
-def show_accuracy(runs: dict[str, Path]) -> None:
     print("\nAccuracy on the 408 held-out parts after the last epoch:")
     for name, folder in runs.items():
         result = evaluate(folder / "model.safetensors", samples=8)
@@ -81,8 +83,14 @@ def show_accuracy(runs: dict[str, Path]) -> None:
         print(f"  {name:8} {figures}")
 
 
-def show_answers(folder: Path) -> None:
-    """What the network says of a few held-out parts, whose names are those of the LDraw library."""
+def _show_answers(folder: Path) -> None:
+    """Print the answers for a few held-out parts; their names are those of the LDraw library."""
+    import torch
+
+    from ..data import load_data
+    from ..inference.trained import cycle_probabilities, view_of
+    from ..weights import load_model
+
     network, description = load_model(folder / "model.safetensors")
     view = view_of(description, folder)
     pack = load_data("bricks", "test")

@@ -1,4 +1,4 @@
-"""Modules that need more than the package's own dependencies."""
+"""Modules that need more than the dependencies of the package itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def training_module(name: str) -> Any:
-    """A module that needs the training engine, which is an extra."""
+    """Import a module that needs Lightning, which is an extra; the error says how to install it."""
     try:
         return import_module(f"sampled_transformer.{name}")
     except ModuleNotFoundError as error:

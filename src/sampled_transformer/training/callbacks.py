@@ -1,54 +1,46 @@
-"""What happens around the training steps: the record of a run, its checkpoints, Ctrl-C, and the line that shows it."""
+"""What happens around the training steps: the record of a run, its checkpoints, Ctrl-C, and the progress shown."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from lightning.pytorch import Callback, LightningModule, Trainer
 from tqdm import tqdm
 
-from ..support.atomic import atomic_write
+from .run_folder import StopRequest, read_checkpoint, write_checkpoint, write_table
 from .task import Task
 
 Row = dict[str, float]
 
 
 class AtomicCheckpoints(TorchCheckpointIO):
-    """Checkpoints that replace the one before only when whole, and of which only tensors and plain values are read."""
+    """Checkpoints that replace the previous one only when complete; loading one cannot run code."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        buffer = io.BytesIO()  # a full disk is then an OSError of `write`, not something of torch's own
-        torch.save(checkpoint, buffer)
-        with atomic_write(path) as file:
-            file.write(buffer.getbuffer())
+        write_checkpoint(path, checkpoint)
 
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = None) -> dict[str, Any]:
-        return torch.load(path, map_location=map_location, weights_only=True)
+        return read_checkpoint(path, map_location)
 
 
 class Record(Callback):
-    """One row of figures an epoch, in metrics.csv, TensorBoard and the checkpoint; then the checkpoint itself.
+    """Writes one row of figures per epoch to metrics.csv, TensorBoard and the checkpoint, then the checkpoint itself.
 
     Args:
-        folder: of the run.
-        save: writes the network to a file of this name, with the row as its figures.
+        folder: Folder of the run.
+        save: Writes the network to the file of this name, with the row as its figures.
     """
 
     def __init__(self, folder: Path, save: Callable[[str, Row], None]) -> None:
         self.folder, self.save = folder, save
         self.rows: list[Row] = []
         self.confusion: list[list[int]] = []  # of the test split after the last epoch
-        self.carried = 0.0  # seconds of this epoch before an interruption
+        self.carried = 0.0  # seconds spent on this epoch before an interruption
         self.begin = time.perf_counter()
 
     @property
@@ -88,68 +80,55 @@ class Record(Callback):
             trainer.logger.log_metrics(
                 {name: value for name, value in row.items() if name != "epoch"}, int(row["epoch"])
             )
-        text = io.StringIO()
-        names = list(dict.fromkeys(name for one in self.rows for name in one))  # some are not measured every epoch
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        with atomic_write(self.folder / "metrics.csv") as file:
-            file.write(text.getvalue().encode())
+        write_table(self.folder / "metrics.csv", self.rows)
         if self.best_on("validation") is row:
             self.save("model-best.safetensors", row)
         self.save("model.safetensors", row)
 
     def best_on(self, split: str) -> Row | None:
-        """The first of the epochs with the highest accuracy on a split, if there is that split."""
+        """The first epoch with the highest accuracy on a split; None without that split."""
         key = f"{split}_accuracy"
         rows = [row for row in self.rows if key in row]
         return max(rows, key=lambda row: row[key]) if rows else None
 
 
 class Interrupted(Exception):
-    """Ctrl-C, after all that is needed to go on was saved."""
+    """Ctrl-C, after everything needed to continue was saved."""
 
 
 class SaveOnInterrupt(Callback):
-    """On Ctrl-C finish the step, save and stop; a second Ctrl-C stops at once.
+    """On Ctrl-C, finishes the step, saves and stops; a second Ctrl-C stops at once.
 
-    Saves every ten minutes as well, so that a power cut does not cost an epoch that takes hours.
+    Also saves every ten minutes, so that a power cut does not cost an epoch of several hours.
     """
 
     interval = 600.0  # seconds
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.asked = False
-        self.before: Any = None
+        self.request = StopRequest()
         self.saved = time.monotonic()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.saved = time.monotonic()
-        if threading.current_thread() is threading.main_thread():
-            self.before = signal.signal(signal.SIGINT, self._ask)
-
-    def _ask(self, number: int, frame: Any) -> None:
-        self.asked = True
-        signal.signal(signal.SIGINT, self.before)
+        self.request.begin()
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        # Here and not after the step, because here the engine counts all steps so far as done. Processes agree.
-        due = self.asked or time.monotonic() - self.saved >= self.interval
+        # Here and not after the step: here the engine counts all steps so far as done. All processes must agree.
+        due = self.request.asked or time.monotonic() - self.saved >= self.interval
         if not trainer.strategy.reduce_boolean_decision(due, all=False):
             return
         trainer.save_checkpoint(self.record.checkpoint)
         self.saved = time.monotonic()
-        if trainer.strategy.reduce_boolean_decision(self.asked, all=False):
+        if trainer.strategy.reduce_boolean_decision(self.request.asked, all=False):
             raise Interrupted
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        if self.before is not None:
-            signal.signal(signal.SIGINT, self.before)
+        self.request.end()
 
 
 class Progress(Callback):
-    """A bar over all steps of the run with the time left, where there is a terminal, and one line an epoch."""
+    """Shows a bar over all steps with the time left (on a terminal), and one line per epoch."""
 
     def __init__(self, record: Record) -> None:
         self.record = record

@@ -1,4 +1,4 @@
-"""Classification of sets: the loss and the figures."""
+"""Classification of shapes: loss and figures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Classify", "make_optimiser", "schedule"]
 
 
 class Classify(Task):
-    """Cross-entropy on batches of points and labels.
+    """Minimises the cross-entropy on batches of points and labels.
 
     Args:
-        network: called as network(points, normals); gives logits.
-        classes: number of classes.
-        optimiser: how the weights are moved.
-        seed: what is random in a training step, cycles and dropout, follows from it and the number of the step.
-        splits: names of the splits evaluated after each epoch.
+        network: Called as network(points, normals); returns logits.
+        classes: Number of classes.
+        optimiser: Optimiser and learning-rate schedule.
+        seed: Cycles and dropout of a training step follow from it and the number of the step.
+        splits: Names of the splits to evaluate after each epoch.
     """
 
     def __init__(
@@ -38,12 +38,11 @@ class Classify(Task):
     ) -> None:
         super().__init__(network, optimiser, seed, sums=3)  # loss, right answers, shapes
         self.splits = splits
-        # No validate_args: it would look at every batch's values, for which a GPU has to wait.
+        # validate_args would read the values of every batch, and a GPU would have to wait for that.
         self.matrices = nn.ModuleDict(
             {name: MulticlassConfusionMatrix(classes, ignore_index=-1, validate_args=False) for name in splits}
         )
-
-        self.finite = torch.ones((), dtype=torch.bool)  # all answers of this evaluation
+        self.finite = torch.ones((), dtype=torch.bool)  # whether all answers of this evaluation are
 
     def confusion(self, split: str) -> MulticlassConfusionMatrix:
         return cast(MulticlassConfusionMatrix, self.matrices[split])
@@ -58,12 +57,12 @@ class Classify(Task):
         return loss
 
     def take_totals(self) -> dict[str, float]:
-        """Mean loss and accuracy of the epoch."""
+        """Mean loss and accuracy of the epoch; resets the totals."""
         loss, right, count = self.summed()
         return {"train_loss": loss / count, "train_accuracy": right / count}
 
     def on_validation_epoch_start(self) -> None:
-        if self.trainer.world_size > 1:  # all measure the network that is saved: the first one's batch statistics
+        if self.trainer.world_size > 1:  # all processes measure what is saved: the batch statistics of the first
             for buffer in self.network.buffers():
                 distributed.broadcast(buffer, 0)
         for split in self.splits:
@@ -73,11 +72,11 @@ class Classify(Task):
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         assert batch.labels is not None
         logits = self.network(batch.points, batch.normals)
-        self.finite &= logits.isfinite().all()  # looked at when all are done: a GPU need not wait
+        self.finite &= logits.isfinite().all()  # read once all batches are done, so that a GPU need not wait
         self.confusion(self.splits[dataloader_idx]).update(logits.argmax(1), batch.labels)
 
     def figures(self) -> dict[str, float]:
-        """Accuracies of the last evaluation, named after their split."""
+        """Accuracies of the last evaluation, named by split."""
         if not self.finite:
             raise ValueError(f"answers are {DIVERGED}")
         return {

@@ -1,4 +1,4 @@
-"""Few-shot classification (section 5.1): the classifier fine-tuned on each of some folds, one file a fold."""
+"""Few-shot classification (section 5.1): fine-tune a classifier on each fold; one file per fold."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from lightning.pytorch import Trainer
 from torch import nn
 
 from ..data import Pack
-from ..data.errors import DataError
 from ..data.sources.fewshot import Fold, fold
-from ..data.transforms import PRESETS
-from ..inference.metrics import accuracies
+from ..inference.metrics import accuracies, confusion_counts
 from ..inference.probe import features_of
 from ..inference.probe import fit as fit_regression
 from ..inference.trained import cycle_probabilities, view_of
@@ -29,26 +25,28 @@ from ..support.printable import printable
 from ..weights import WeightsError, describe_model, find_weights
 from .classify import Classify
 from .initial import Loaded, classifier_options, load_initial, with_changes
-from .loading import Batches, Splits, View, derive, load_split
-from .run import RunData, build_network, check_folder, check_options, check_points, make_trainer, write_text
-from .settings import FewShotSettings
+from .loading import Batches, Splits, View, choose_points, choose_preset, derive, load_split, refuse_normals
+from .network import build_network, check_given_options, check_points
+from .run import RunData, make_trainer
+from .run_folder import check_folder, stopped, write_json, write_settings
+from .settings import DataOptions, FewShotSettings
 
-FROZEN_PENALTY = 1e-2  # of the regression on frozen features: 1e-4 to 1 differ by half a point, and shots are few
+FROZEN_PENALTY = 1e-2  # of the regression on frozen features; results of 1e-4 to 1 differ by only half a point
 
 
 class FewShot:
-    """Everything that the folds share, checked before the first one begins."""
+    """What all folds share, checked before the first one begins."""
 
     def __init__(self, settings: FewShotSettings) -> None:
         self.settings = settings
         self.weights = find_weights(settings.init or "")
         where = printable(self.weights)
-        check_options(settings.options)
+        check_given_options(settings.options)
         description = describe_model(self.weights)
         self.digest = hashlib.sha256(self.weights.read_bytes()).hexdigest()
         options = classifier_options(description, where)
         self.options = with_changes(options, settings.attention or options["attention"], settings.options)
-        self.train, self.test, self.view = load_both(settings, view_of(description, self.weights).points)
+        self.train, self.test, self.view = load_both(settings.data, view_of(description, self.weights).points)
         self.loaded: Loaded | None = None
         self.network(settings.way, 0)
         self.fold(0)
@@ -59,7 +57,7 @@ class FewShot:
         return fold(self.train, self.test, settings.way, settings.shot, number, settings.queries, settings.seed)
 
     def network(self, classes: int, number: int) -> nn.Module:
-        """A new classifier for a fold, with the encoder of the file unless it is to begin from scratch."""
+        """A new classifier for a fold; its encoder comes from the file, unless it starts from scratch."""
         torch.manual_seed(derive(self.settings.seed, number))
         network = build_network("mae-classifier", {**self.options, "classes": classes})
         check_points(network, self.view)
@@ -68,7 +66,7 @@ class FewShot:
         return network
 
     def measure(self, number: int) -> dict[str, Any]:
-        """Train on a fold and measure it after the last epoch."""
+        """Train on a fold and measure after the last epoch."""
         begin = time.perf_counter()
         task, settings = self.fold(number), self.settings
         network = self.network(settings.way, number)
@@ -95,7 +93,7 @@ class FewShot:
             self.trainer().fit(module, data)
 
     def regress(self, network: nn.Module, task: Fold) -> dict[str, float]:
-        """A logistic regression on the features of the encoder as it is."""
+        """Fit a logistic regression on the features of the unchanged encoder, and measure it."""
         device = self.trainer().strategy.root_device
         network.to(device)
         labels, expected = (torch.as_tensor(part.labels).long() for part in (task.train, task.test))
@@ -110,7 +108,7 @@ class FewShot:
         return figures
 
     def trainer(self) -> Trainer:
-        """An engine that trains and leaves nothing behind: a fold is short enough to be begun again."""
+        """A trainer that writes no files: a fold is short enough to start again."""
         return make_trainer(self.settings, limit_val_batches=0, logger=False)
 
     def evaluate(self, network: nn.Module, pack: Pack) -> dict[str, float]:
@@ -130,28 +128,15 @@ class FewShot:
 
 
 def _accuracy(probabilities: torch.Tensor, labels: torch.Tensor) -> float:
-    classes = probabilities.shape[1]
-    pairs = labels * classes + probabilities.argmax(1)
-    return accuracies(pairs.bincount(minlength=classes**2).view(classes, classes))["accuracy"]
+    return accuracies(confusion_counts(labels, probabilities, probabilities.shape[1]))["accuracy"]
 
 
-def load_both(settings: FewShotSettings, usual: int) -> tuple[Pack, Pack, View]:
-    """Shots come from the training split and queries from the test split, as in Point-MAE.
-
-    Clouds have as many points as are asked for; if none are, the `usual` ones of the weights, where they are stored.
-    """
-    options = settings.data
-    name = options.preset or ("bricks" if options.source == "bricks" else "finetune-modelnet40")
-    if name not in PRESETS:
-        raise ValueError(f"data.preset: expected one of {', '.join(PRESETS)}, got {name!r}")
-    if options.normals:
-        raise ValueError("data.normals: expected false, as tokens are made of positions alone, got true")
+def load_both(options: DataOptions, usual_points: int) -> tuple[Pack, Pack, View]:
+    """Load both splits: shots come from the training split and queries from the test split, as in Point-MAE."""
+    name = choose_preset(options, "finetune-modelnet40")
+    refuse_normals(options)
     train, test = (load_split(options.source, options.root, split, options.points) for split in ("train", "test"))
-    stored = int(min(train.counts().min(), test.counts().min()))
-    points = options.points or min(stored, usual)
-    if points > stored:
-        raise DataError(f"data.points: expected at most {stored}, the points of the smallest shape, got {points}")
-    return train, test, View(name, points, False)
+    return train, test, View(name, choose_points(options, (train, test), usual_points), False)
 
 
 def few_shot(
@@ -159,36 +144,34 @@ def few_shot(
     resume: bool = False,
     report: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Measure all folds that have no file in `settings.out` yet; returns what result.json holds.
+    """Measure all folds that have no file in `settings.out` yet; returns the content of result.json.
 
-    A fold depends on the seed and its number alone. `report` is called with the figures of each as it is done.
+    A fold depends only on the seed and its number. `report` is called with the figures of each finished fold.
     """
     folder = Path(settings.out)
     check_folder(folder, settings, resume)
     shared = FewShot(settings)
     if shared.loaded is not None:
         print(shared.loaded, flush=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False, allow_unicode=True))
+    write_settings(folder, settings)
     done = []
     for number in range(settings.folds):
         path = folder / f"fold-{number}.json"
         try:
             if not path.is_file():
-                write_text(path, json.dumps(shared.measure(number), indent=2) + "\n")
-        except (KeyboardInterrupt, SystemExit):  # the engine makes one of the other
-            where = f"stopped in fold {number + 1} of {settings.folds}"
-            raise KeyboardInterrupt(f"{where}; the same command with --resume goes on with it") from None
+                write_json(path, shared.measure(number))
+        except (KeyboardInterrupt, SystemExit):  # Lightning turns the first into the second
+            raise KeyboardInterrupt(stopped(settings, f"in fold {number + 1} of {settings.folds}")) from None
         done.append(json.loads(path.read_text("utf-8")))
         if done[-1].get("weights_sha256") != shared.digest:
             raise WeightsError(
-                f"{printable(path)}: was measured with other weights than {printable(shared.weights)} holds now; "
+                f"{printable(path)}: measured with weights that {printable(shared.weights)} no longer holds; "
                 "expected another --out"
             )
         if report is not None:
             report(done[-1])
     result = summary(settings, done)
-    write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
+    write_json(folder / "result.json", result)
     return result
 
 

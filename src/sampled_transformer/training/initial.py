@@ -1,4 +1,4 @@
-"""Weights to begin with: those of an earlier run, instead of random ones."""
+"""Initial weights: those of an earlier run instead of random ones."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..models.mae import Encoder
 from ..support.printable import printable
 from ..weights import Description, WeightsError, describe_model, find_weights, load_model
 
-HEAD = "head."  # what depends on the classes
-ENCODER = "encoder."  # what a classifier takes from a masked autoencoder
-DECODER = ("decoder_attention", "decoder_depth", "mask_ratio")  # options of an autoencoder that its encoder has not
-DECIDED = ("classes", "attention", "normals")  # by others than the weights
+HEAD = "head."  # the part that depends on the classes
+ENCODER = "encoder."  # the part that a classifier takes from a masked autoencoder
+DECODER = ("decoder_attention", "decoder_depth", "mask_ratio")  # options of an autoencoder that a classifier lacks
+DECIDED = ("classes", "attention", "normals")  # options that do not come from the weights
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Which tensors of a network came from a file, which stay as they were, and which of the file were left."""
+    """Which tensors of a network came from a file, which are new, and which of the file were not used."""
 
     path: Path
     loaded: tuple[str, ...]
@@ -35,7 +35,7 @@ class Loaded:
     def __str__(self) -> str:
         total = len(self.loaded) + len(self.fresh)
         text = f"{printable(self.path)}: {len(self.loaded)} of {total} tensors loaded"
-        if self.left:  # a part of the file in a part of the network: say which
+        if self.left:  # only a part of the file was used: say which
             text += f": {_parts(self.loaded)}"
         if self.fresh:
             text += f"; new: {_parts(self.fresh) if self.left else ', '.join(self.fresh)}"
@@ -45,7 +45,7 @@ class Loaded:
 
 
 def _parts(names: tuple[str, ...]) -> str:
-    """The parts of a network that tensors belong to, with their numbers: "encoder.stack (97)"."""
+    """The parts of a network that tensors belong to, with counts: "encoder.stack (97)"."""
     counts = Counter(
         ".".join(name.split(".")[:2]) if name.startswith(ENCODER) else name.split(".")[0] for name in names
     )
@@ -53,15 +53,15 @@ def _parts(names: tuple[str, ...]) -> str:
 
 
 def classifier_options(description: Description, where: str) -> dict[str, Any]:
-    """The options of a classifier with the encoder that a file describes."""
+    """The options of a classifier whose encoder is the one that a file describes."""
     if description.model not in ("mae", "mae-classifier"):
-        raise WeightsError(f"{where}: expected a 'mae' or 'mae-classifier', it is a {description.model!r}")
+        raise WeightsError(f"{where}: expected a 'mae' or 'mae-classifier', got a {description.model!r}")
     options = {name: value for name, value in description.options.items() if name not in (*DECODER, "classes")}
     return {"attention": "sampled", **options}
 
 
 def with_changes(options: Mapping[str, Any], attention: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a network with those that are given; another mechanism has other options of its own."""
+    """Network options with the given ones on top; options of one mechanism do not carry over to another."""
     kept = dict(options)
     if attention != kept.get("attention", attention):
         kept.pop("attention_options", None)
@@ -72,14 +72,14 @@ def with_changes(options: Mapping[str, Any], attention: str, given: Mapping[str,
 
 
 def network_options(model: str, attention: str, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The options of a network that begins with these weights: those that are given, and the others of the weights."""
+    """The options of a network with these initial weights: the given ones, and for the rest those of the weights."""
     description = describe_model(path)
     if model == "mae-classifier" and description.model == "mae":
         options = classifier_options(description, printable(path))
     elif model == description.model:
         options = dict(description.options)
     else:
-        return dict(given)  # load_initial says why
+        return dict(given)  # load_initial refuses these weights
     for name in Encoder.FIXED if model.startswith("mae") else ():
         if name in given and given[name] != options.get(name, given[name]):
             raise WeightsError(another_network(printable(path), name, given[name], options[name]))
@@ -88,7 +88,7 @@ def network_options(model: str, attention: str, given: Mapping[str, Any], path: 
 
 
 def attention_of(weights: str | None) -> str:
-    """The mechanism of a network that begins with weights, or with none."""
+    """The attention mechanism of initial weights; sampled without them."""
     options = {} if weights is None else describe_model(find_weights(weights)).options
     return str(options.get("attention", "sampled"))
 
@@ -99,9 +99,9 @@ def another_network(where: str, name: str, expected: Any, got: Any) -> str:
 
 @torch.no_grad()
 def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path: Path) -> Loaded:
-    """Copy the weights of a file into a network of the same kind; the head stays new where the classes differ.
+    """Copy the weights of a file into a network of the same kind; the head stays new if the classes differ.
 
-    Of a masked autoencoder a classifier takes the encoder.
+    A classifier takes only the encoder of a masked autoencoder.
     """
     other, description = load_model(path)
     where = printable(path)
@@ -114,7 +114,9 @@ def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path:
             raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
         wanted = [name for name in own if name.startswith(ENCODER)]
     elif description.model != model:
-        raise WeightsError(f"init: expected weights of the model {model!r}, {where} holds a {description.model!r}")
+        raise WeightsError(
+            f"init: expected weights of the model {model!r}, got {where}, which holds a {description.model!r}"
+        )
     else:
         for name in sorted(own.keys() ^ theirs.keys()):
             raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
@@ -130,7 +132,7 @@ def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path:
 
 
 def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
-    """Refuse an encoder in which the same weights would mean something else; a note on what else differs."""
+    """Refuse an encoder in which the same weights would mean something else; returns a note on other differences."""
     own, theirs = getattr(network, "encoder", None), getattr(other, "encoder", None)
     if not isinstance(own, Encoder) or not isinstance(theirs, Encoder):
         return ""

@@ -1,10 +1,10 @@
-"""Packs as batches: a gather and a transform of each whole batch, in an order that the seed and the step decide."""
+"""Packs as batches, in an order that follows from the seed and the step; transforms work on whole batches."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,20 +16,21 @@ from ..data.errors import DataError
 from ..data.repack import shapes_below
 from ..data.transforms import PRESETS, Transform, preset
 from ..support.printable import printable
+from ..support.registry import look_up
 from .settings import DataOptions
 
-ORDER, AUGMENTATION, CYCLES, VALIDATION, VOTES = range(5)  # what a seed is for
-MOST_FOLDER_POINTS = 2048  # drawn from each file of a folder, of which every batch takes some
+ORDER, AUGMENTATION, CYCLES, VALIDATION, VOTES = range(5)  # uses of a seed
+MOST_FOLDER_POINTS = 2048  # drawn from each file of a folder; every batch takes some of them
 
 
 def derive(seed: int, *numbers: int) -> int:
-    """A seed for one use, from the seed of the run and the numbers of the use."""
+    """The seed of one use: a function of the seed of the run and of the numbers that identify the use."""
     return int(np.random.SeedSequence([seed, *numbers]).generate_state(1, np.uint64)[0] >> 1)
 
 
 @dataclass(frozen=True)
 class View:
-    """How a network sees shapes: so many points, with or without normals, through the transforms of a preset."""
+    """How a network sees shapes: the transforms of a preset, the number of points, and whether there are normals."""
 
     preset: str
     points: int
@@ -41,6 +42,8 @@ class View:
 
 @dataclass(frozen=True)
 class Splits:
+    """The data of a run, and how the network sees it."""
+
     train: Pack
     test: Pack | None
     validation: Pack | None
@@ -48,18 +51,13 @@ class Splits:
 
 
 def load_splits(options: DataOptions, seed: int) -> Splits:
-    """Load and check all that a run needs, so that what is wrong with the data is said before training begins."""
-    name = options.preset or ("bricks" if options.source == "bricks" else "basic-strong")
-    if name not in PRESETS:
-        raise ValueError(f"data.preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    """Load and check all data of a run, so that problems with it are reported before training begins."""
+    name = choose_preset(options, "basic-strong")
     train = load_split(options.source, options.root, "train", options.points)
     test = load_split(options.source, options.root, "test", options.points)
     where = printable(options.source)
     _check_classes(train, test, where)
-    stored = int(min(train.counts().min(), test.counts().min()))
-    points = options.points or min(stored, PRESETS[name][1])
-    if points > stored:
-        raise DataError(f"data.points: expected at most {stored}, the points of the smallest shape, got {points}")
+    points = choose_points(options, (train, test), PRESETS[name][1])
     normals = options.normals
     if normals is None:
         normals = train.normals is not None and test.normals is not None
@@ -72,8 +70,30 @@ def load_splits(options: DataOptions, seed: int) -> Splits:
     return Splits(train, test, validation, view)
 
 
+def choose_preset(options: DataOptions, usual: str) -> str:
+    """The preset that was asked for, that of bricks for bricks, or the usual one."""
+    name = options.preset or ("bricks" if options.source == "bricks" else usual)
+    look_up("data.preset", name, PRESETS)
+    return name
+
+
+def choose_points(options: DataOptions, packs: Sequence[Pack], usual: int) -> int:
+    """The points per shape that were asked for, or the usual number if that many are stored."""
+    stored = int(min(pack.counts().min() for pack in packs))
+    points = options.points or min(stored, usual)
+    if points > stored:
+        raise DataError(f"data.points: expected at most {stored}, the points of the smallest shape, got {points}")
+    return points
+
+
+def refuse_normals(options: DataOptions) -> None:
+    """Refuse normals where tokens are made from positions."""
+    if options.normals:
+        raise ValueError("data.normals: expected false, because tokens are made from positions alone, got true")
+
+
 def load_split(source: str, root: str | None, split: str, points: int | None) -> Pack:
-    """One split of labelled shapes with as many points a shape as all of its shapes have."""
+    """One split of labelled shapes, all with the number of points of the smallest one."""
     pack = load_shapes(source, root, split, points)
     if len(pack) == 0 or pack.labels is None or not pack.classes:
         raise DataError(f"{printable(source)}: expected labelled shapes with the names of their classes")
@@ -81,10 +101,10 @@ def load_split(source: str, root: str | None, split: str, points: int | None) ->
 
 
 def load_shapes(source: str, root: str | None, split: str, points: int | None) -> Pack:
-    """One split, labelled or not, with as many points a shape as all of its shapes have."""
-    if source == "scanobjectnn":  # its default would be one of three data sets, silently
+    """One split, labelled or not, all with the number of points of the smallest one."""
+    if source == "scanobjectnn":  # its default would silently be one of three data sets
         names = ", ".join(name for name in list_sources() if name.startswith("scanobjectnn-"))
-        raise DataError(f"scanobjectnn: expected the name of a variant, one of {names}")
+        raise DataError(f"data: expected the name of a variant, one of {names}, got scanobjectnn")
     more = points is not None and points > MOST_FOLDER_POINTS and shapes_below(source, root) is not None
     pack = load_data(source, split, root, **({"points": points} if more else {}))
     if len(pack) == 0:
@@ -95,36 +115,36 @@ def load_shapes(source: str, root: str | None, split: str, points: int | None) -
 
 
 def without_repeats(pack: Pack, where: str) -> Pack:
-    """The shapes of a folder with as many points as the smallest of them has: files with fewer repeat some."""
+    """The shapes of a folder, all with the number of distinct points of the smallest; small files repeat points."""
     number = int(pack.extras["distinct"].argmin())
     fewest = int(pack.extras["distinct"][number])
     if fewest >= pack.points.shape[1]:
         return pack
     name = "a file" if pack.names is None else printable(pack.names[number])
-    warnings.warn(f"{where}: {name} has {fewest} points, so that no shape is seen with more", stacklevel=3)
+    warnings.warn(f"{where}: {name} has {fewest} points, so every shape is used with {fewest} points", stacklevel=3)
     normals = None if pack.normals is None else pack.normals[:, :fewest]
     return replace(pack, points=pack.points[:, :fewest], normals=normals)
 
 
 def check_normals(pack: Pack, view: View, where: str) -> None:
     if view.normals and pack.normals is None:
-        raise DataError(f"{where}: has no normals, which the network needs (`data pack --normals estimate` makes them)")
+        raise DataError(f"{where}: has no normals; expected some (`data pack --normals estimate` computes them)")
 
 
 def _check_classes(train: Pack, test: Pack, where: str) -> None:
     if train.classes != test.classes:
-        raise DataError(f"{where}: its train and test splits name different classes")
+        raise DataError(f"{where}: the train and test splits name different classes; expected the same")
     counts = np.bincount(train.labels, minlength=len(train.classes))  # type: ignore[arg-type]
     if (counts > 0).sum() < 2:
-        raise DataError(f"{where}: expected shapes of at least 2 classes to train on, found {(counts > 0).sum()}")
+        raise DataError(f"{where}: expected training shapes of at least 2 classes, got {(counts > 0).sum()}")
     if counts.max() < 2:
-        raise DataError(f"{where}: expected more than one shape a class to train on")
+        raise DataError(f"{where}: expected more than one training shape per class, got 1")
     for number in np.flatnonzero(counts == 0):
-        warnings.warn(f"{where}: class {train.classes[number]!r} has no shape to train on", stacklevel=3)
+        warnings.warn(f"{where}: class {train.classes[number]!r} has no training shape", stacklevel=3)
 
 
 def hold_out(pack: Pack, share: float, seed: int) -> tuple[Pack, Pack]:
-    """Split off a share of each class: at least one shape, and never the last one."""
+    """Split off a share of each class: at least one shape, and never the only one."""
     assert pack.labels is not None
     generator = np.random.default_rng(derive(seed, VALIDATION))
     held = []
@@ -137,18 +157,18 @@ def hold_out(pack: Pack, share: float, seed: int) -> tuple[Pack, Pack]:
 
 
 class Batches:
-    """The batches of one epoch; each is a function of the seed, the step and the rank, so a run can go on anywhere.
+    """The batches of one epoch; each is a function of the seed, the step and the rank, so a run can continue anywhere.
 
-    Batches of one epoch differ in size by at most one: a rest of a single shape has no batch statistics.
+    Batches of one epoch differ in size by at most one, because a last batch of one shape has no batch statistics.
 
     Args:
-        pack: the shapes.
-        transform: of whole batches.
-        normals: whether normals are given to the network.
-        batch: the largest batch.
-        seed: of order and augmentation.
-        steps: how many steps of training are done; the shapes are shuffled if it is given.
-        rank, world: which of how many processes this is.
+        pack: Shapes.
+        transform: Transform of whole batches.
+        normals: Whether the network gets normals.
+        batch: Size of the largest batch.
+        seed: Seed of order and augmentation.
+        steps: Returns the number of training steps done; if given, the shapes are shuffled.
+        rank, world: Number of this process, and how many processes there are.
     """
 
     def __init__(
@@ -188,7 +208,7 @@ class Batches:
             yield Batch(points, normals, labels)
 
     def _order(self, epoch: int) -> list[np.ndarray]:
-        """Which shapes come when. All processes get as many: in training some shapes come twice, else -1 is nobody."""
+        """The shapes of each batch. All processes get equally many: training repeats shapes, evaluation adds -1."""
         count = len(self.pack)
         missing = -count % self.world
         if self.steps is None:

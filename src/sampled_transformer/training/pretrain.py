@@ -1,4 +1,4 @@
-"""Pre-training of the masked autoencoder (section 5.1), as a run with the folder and the habits of all others."""
+"""Pre-training of the masked autoencoder (section 5.1), as a run like all others."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from ..inference.probe import QuickProbe
 from ..sets import NotFiniteError
 from ..support.printable import printable
 from . import run as runs
-from .loading import Splits, View, load_shapes
-from .run import Run, build_network, check_options, check_points, given_options
+from .loading import Splits, View, choose_points, choose_preset, load_shapes, refuse_normals
+from .network import build_network, check_given_options, check_points, given_options
+from .run import Run
 from .settings import DataOptions, OptimiserOptions, PretrainSettings
 from .task import DIVERGED, Task
 
 
 class Pretrain(Task):
-    """Chamfer distance of rebuilt masked groups, and now and then a linear probe.
+    """Minimises the Chamfer distance of rebuilt masked groups, and sometimes runs a linear probe.
 
     Args:
-        network: called as network(points); gives the loss of each cloud.
-        optimiser: how the weights are moved.
-        seed: masks and cycles of a step follow from it and the number of the step.
-        probe: measures the network after every `probe_every` epochs, and after the last.
+        network: Called as network(points); returns the loss of each cloud.
+        optimiser: Optimiser and learning-rate schedule.
+        seed: Masks and cycles of a step follow from it and the number of the step.
+        probe: Measures the network after every `probe_every` epochs and after the last.
+        probe_every: Epochs between two probes.
     """
 
     def __init__(
@@ -44,8 +46,8 @@ class Pretrain(Task):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         try:
-            losses = self.network(batch.points)
-        except NotFiniteError:  # clouds are finite: it is what was rebuilt of them
+            losses: Tensor = self.network(batch.points)
+        except NotFiniteError:  # the clouds are finite, so the rebuilt points are not
             raise ValueError(f"rebuilt points are {DIVERGED}") from None
         self.add_to_totals(losses.detach().sum(), losses.new_tensor(len(losses)))
         return losses.mean()
@@ -67,13 +69,13 @@ class Pretrain(Task):
 
 
 class PretrainRun(Run):
-    """A run on the training split alone, whose shapes need no labels."""
+    """A run on the training split alone; its shapes need no labels."""
 
     @classmethod
     def prepare(cls, settings: PretrainSettings) -> Run:  # type: ignore[override]
         if settings.model != "mae":
-            raise ValueError(f"model: expected 'mae', as nothing else is pre-trained, got {settings.model!r}")
-        check_options(settings.options)
+            raise ValueError(f"model: expected 'mae', because nothing else is pre-trained, got {settings.model!r}")
+        check_given_options(settings.options)
         splits = load_corpus(settings.data)
         options: dict[str, Any] = {"attention": settings.attention, "normals": False, **given_options(settings)}
         torch.manual_seed(settings.seed)
@@ -87,29 +89,22 @@ class PretrainRun(Run):
 
 
 def load_corpus(options: DataOptions) -> Splits:
-    """The training split. The test split is not even opened."""
-    name = options.preset or ("bricks" if options.source == "bricks" else "pretrain")
-    if name not in PRESETS:
-        raise ValueError(f"data.preset: expected one of {', '.join(PRESETS)}, got {name!r}")
-    if options.normals:
-        raise ValueError("data.normals: expected false, as tokens are made of positions alone, got true")
+    """Load the training split; the test split is not even opened."""
+    name = choose_preset(options, "pretrain")
+    refuse_normals(options)
     train = load_shapes(options.source, options.root, "train", options.points)
     if len(train) < 2:
-        raise DataError(f"{printable(options.source)}: expected at least 2 shapes to train on, found {len(train)}")
-    stored = int(train.counts().min())
-    points = options.points or min(stored, PRESETS[name][1])
-    if points > stored:
-        raise DataError(f"data.points: expected at most {stored}, the points of the smallest shape, got {points}")
-    return Splits(train, None, None, View(name, points, False))
+        raise DataError(f"{printable(options.source)}: expected at least 2 training shapes, got {len(train)}")
+    return Splits(train, None, None, View(name, choose_points(options, [train], PRESETS[name][1]), False))
 
 
 def can_be_probed(pack: Pack) -> bool:
-    """Whether there are labels, and enough shapes of at least two classes to fit and to measure."""
+    """Whether at least two classes have enough labelled shapes to fit and to measure a probe."""
     if pack.labels is None or not pack.classes:
         return False
     return int((torch.from_numpy(pack.labels).bincount() >= 2).sum()) >= 2
 
 
 def pretrain(settings: PretrainSettings, resume: bool = False) -> dict[str, Any]:
-    """Pre-train, or go on with a run that was interrupted; see `run.train`."""
+    """Pre-train, or continue a run that was interrupted; see `run.train`."""
     return runs.train(settings, resume, PretrainRun.prepare)

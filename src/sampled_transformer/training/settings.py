@@ -1,29 +1,35 @@
-"""The options of a training run, as the command line, a YAML file and the run folder know them."""
+"""The settings of `train`, `pretrain` and `fewshot`: every option, its default and its help text stand here once.
+
+The command line, recipes, --config files and the config.yaml of a run all read these dataclasses. This module does not
+load torch.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+from .run_settings import RunSettings
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What is trained on.
+    """Data and augmentation.
 
     Args:
-        source: the name of a data set, a pack, or a folder of shapes; --data is short for it.
-        root: the folder that holds a data set given by name.
-        points: points of each shape; what the preset says if not given, or all where fewer are stored.
-        normals: whether normals are used; if there are any, if not given.
-        preset: resampling and augmentation; if not given, "bricks" for bricks, and for others "basic-strong" in
-            `train`, "pretrain" in `pretrain` and "finetune-modelnet40" in `fewshot`.
-        validation: share of each class of the training split that is held out and chooses model-best.safetensors.
-        batch: shapes of a training step, for each device.
+        source: The name of a data set, a pack, or a folder of shapes.
+        root: Folder that holds a data set given by name.
+        points: Points per shape (default: those of the preset, or all if fewer are stored).
+        normals: Use normals (default: when the data has them).
+        preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`,
+            "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
+        validation: Share of each class of the training split to hold out; it chooses model-best.safetensors.
+        batch: Shapes per training step and device.
     """
+
+    short: ClassVar[str] = "source"  # `--data bricks` is short for `--data.source bricks`
 
     source: str
     root: str | None = None
@@ -44,20 +50,21 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class OptimiserOptions:
-    """How the weights are moved.
+    """Optimiser and learning-rate schedule.
 
     Args:
-        name: the optimiser.
-        rate: the highest learning rate.
-        weight_decay: decoupled from the gradient with adamw, added to it with the others.
-        schedule: of the learning rate, moved at every step; "step" multiplies it by decay every decay_epochs.
-        warmup: epochs of rising learning rate; 0 if not given, and 30 % of the run with "one-cycle".
-        decay: factor of the schedule "step".
-        decay_epochs: epochs between two steps of the schedule "step".
-        milestones: the epochs before which it steps instead, such as [120, 160].
-        label_smoothing: share of the target that is spread over all classes.
-        clip: largest norm of the gradient; 0 for any.
-        decays: which weights do: "all", or only "matrices", not biases, norms and tokens.
+        name: Optimiser.
+        rate: Highest learning rate.
+        weight_decay: Weight decay; decoupled from the gradient with adamw, added to it with the others.
+        schedule: Learning-rate schedule, applied at every step; "step" multiplies the rate by `decay` every
+            `decay_epochs` epochs.
+        warmup: Epochs of rising learning rate (default: 30 % of the run for "one-cycle", otherwise 0).
+        decay: Factor of the schedule "step".
+        decay_epochs: Epochs between two steps of the schedule "step".
+        milestones: Epochs before which the schedule "step" steps instead, such as [120,160].
+        label_smoothing: Share of the target that is spread over all classes.
+        clip: Largest norm of the gradient; 0 means no limit.
+        decays: Which weights decay: "all", or only "matrices", not biases, norms and tokens.
     """
 
     name: Literal["adamw", "adam", "sgd"] = "adamw"
@@ -89,14 +96,14 @@ class OptimiserOptions:
 
 @dataclass(frozen=True)
 class TrainerOptions:
-    """Where it runs; all of them are handed to Lightning's Trainer.
+    """Hardware; Lightning's Trainer takes these options.
 
     Args:
-        accelerator: cpu, gpu, mps, ..., or auto.
-        devices: how many, or which.
-        num_nodes: machines.
-        strategy: auto, ddp, ...
-        precision: 32-true, bf16-mixed, 16-mixed, ...
+        accelerator: Kind of device, such as cpu, gpu or mps.
+        devices: Number of devices per machine, or which ones.
+        num_nodes: Number of machines.
+        strategy: How processes share the work, such as ddp.
+        precision: Precision, such as 32-true, bf16-mixed or 16-mixed.
     """
 
     accelerator: str = "auto"
@@ -107,11 +114,27 @@ class TrainerOptions:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """All of a run. The keys are those of the command `train`."""
+class Settings(RunSettings):
+    """The settings of `train`.
 
-    unnamed: ClassVar[tuple[str, ...]] = ("data.source", "recipe")  # not among the words of the command
-    # What may change when a run goes on. The number of processes decides how many steps an epoch has: it has to stay.
+    Args:
+        data: Data and augmentation.
+        out: Folder of the run. It must not exist yet.
+        model: Network. A mae-classifier needs a recipe, such as finetune-modelnet40-small.
+        attention: Attention mechanism (default: that of --init, or sampled).
+        options: Further options of the network, such as --options.dim 128.
+        epochs: Passes over the training split.
+        seed: Seed of everything random.
+        optimiser: Optimiser and learning-rate schedule.
+        trainer: Hardware.
+        recipe: Name of a recipe, such as basic-sampled; options on the command line override it.
+        init: Initial weights: the folder of a run, a weights file, or the name of shipped weights. Network options that
+            you do not give come from them.
+    """
+
+    command_name: ClassVar[str] = "train"
+    short_names: ClassVar[Mapping[str, str]] = {"data.source": "data"}
+    # The number of processes decides how many steps an epoch has, so it must stay.
     free: ClassVar[tuple[str, ...]] = (
         "out",
         "epochs",
@@ -122,9 +145,9 @@ class Settings:
     )
 
     data: DataOptions
-    out: str = ""
+    out: str
     model: str = "basic"
-    attention: str = "sampled"
+    attention: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     epochs: int = 20
     seed: int = 0
@@ -135,29 +158,17 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.out:
-            raise ValueError("out: expected the folder of the run, --out runs/name")
+            raise ValueError("out: expected the folder of the run, --out runs/name, got nothing")
         if self.epochs < 1:
             raise ValueError(f"epochs: expected at least 1, got {self.epochs}")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: expected 0 to {2**32 - 1}, got {self.seed}")
+        if not self.attention and self.init is None:
+            object.__setattr__(self, "attention", "sampled")
 
-    @property
-    def verb(self) -> str:
-        """The command that makes such runs."""
-        return "train"
-
-    def command(self) -> str:
-        """The command that makes the same run, whatever recipe and files its options came from."""
-        usual = dict(flat(asdict(type(self)(DataOptions(""), out="-"))))
-        words = [f"sampled-transformer {self.verb} --data {shlex.quote(self.data.source)}"]
-        for name, value in flat(asdict(self)):
-            if name in self.unnamed or value == usual.get(name):
-                continue
-            if isinstance(value, bool) and "." not in name:  # a switch of the command; options within options are not
-                words.append(f"--{name}" if value else f"--no-{name}")
-            else:
-                words.append(f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}")
-        return " ".join(words)
+    @classmethod
+    def usual(cls) -> Self:
+        return cls(DataOptions(""), out="-")
 
 
 PRETRAINING = OptimiserOptions(rate=5e-4, schedule="cosine", warmup=10, label_smoothing=0.0, decays="matrices")
@@ -165,10 +176,16 @@ PRETRAINING = OptimiserOptions(rate=5e-4, schedule="cosine", warmup=10, label_sm
 
 @dataclass(frozen=True)
 class PretrainSettings(Settings):
-    """All of a pre-training. The keys are those of the command `pretrain`; the defaults are the paper's.
+    """The settings of `pretrain`. The defaults are those of the paper.
 
-    `probe_every`: epochs between two linear probes on a part of the training split; 0 for none.
+    Args:
+        model: Network.
+        options: Further options of the network, such as --options.mask_ratio 0.6.
+        recipe: Name of a recipe, such as pretrain-sampled; options on the command line override it.
+        probe_every: Epochs between two linear probes on a part of the training split, if it has labels; 0 means none.
     """
+
+    command_name: ClassVar[str] = "pretrain"
 
     model: str = "mae"
     epochs: int = 300
@@ -179,12 +196,7 @@ class PretrainSettings(Settings):
         super().__post_init__()
         if self.probe_every < 0:
             raise ValueError(f"probe_every: expected 0 or more epochs, got {self.probe_every}")
-        if self.data.validation:
-            raise ValueError(f"data.validation: expected 0, as nothing is held out, got {self.data.validation}")
-
-    @property
-    def verb(self) -> str:
-        return "pretrain"
+        _refuse_validation(self.data)
 
 
 FINE_TUNING = OptimiserOptions(
@@ -194,19 +206,33 @@ FINE_TUNING = OptimiserOptions(
 
 @dataclass(frozen=True)
 class FewShotSettings(Settings):
-    """All of a few-shot measurement. The keys are those of the command `fewshot`; Point-MAE's are in its recipes.
+    """The settings of `fewshot`. Those of Point-MAE are in the recipes.
 
-    `options` are further ones of the classifier; those of its encoder come with the weights, `init`. Each fold has
-    `way` classes, `shot` shapes of each to train on and `queries` to test on. `scratch` begins with new weights.
-    `frozen` leaves the encoder as it is and fits a logistic regression on its features: no epochs, no optimiser.
-    `samples` is a number of cycles over which probabilities are averaged, beside the one pass.
+    Args:
+        data: Data that shots and queries are drawn from.
+        out: Folder for one file per fold. It must not exist yet.
+        attention: Attention mechanism (default: that of the weights).
+        options: Further options of the classifier, such as --options.pooling cls-max. Those of its encoder come with
+            the weights.
+        epochs: Passes over the shots.
+        recipe: Name of a recipe, such as fewshot-5way-10shot; options on the command line override it.
+        init: Pre-trained weights: the folder of a run, a weights file, or the name of shipped weights.
+        way: Classes per fold.
+        shot: Training shapes per class, from the training split.
+        folds: Number of folds.
+        queries: Test shapes per class, from the test split.
+        samples: Also average the probabilities over this many cycles.
+        scratch: Start from new weights instead, for comparison.
+        frozen: Keep the encoder as it is and fit a logistic regression on its features, which takes seconds: no epochs,
+            no optimiser.
     """
 
-    unnamed: ClassVar[tuple[str, ...]] = ("data.source", "recipe", "model", "init")
+    command_name: ClassVar[str] = "fewshot"
+    positional: ClassVar[Mapping[str, str]] = {"init": "weights"}
+    fixed: ClassVar[tuple[str, ...]] = ("model",)
     free: ClassVar[tuple[str, ...]] = ("out", "folds", "recipe")
 
     model: str = "mae-classifier"
-    attention: str = ""  # that of the weights
     epochs: int = 150
     optimiser: OptimiserOptions = FINE_TUNING
     way: int = 5
@@ -222,27 +248,16 @@ class FewShotSettings(Settings):
         for name, least in (("way", 2), ("shot", 1), ("folds", 1), ("queries", 1), ("samples", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}: expected at least {least}, got {getattr(self, name)}")
-        if self.data.validation:
-            raise ValueError(f"data.validation: expected 0, as nothing is held out, got {self.data.validation}")
+        _refuse_validation(self.data)
         if str(self.trainer.devices) != "1" or self.trainer.num_nodes != 1:
-            raise ValueError("trainer.devices, trainer.num_nodes: expected 1, as a fold is small")
+            got = f"{self.trainer.devices} and {self.trainer.num_nodes}"
+            raise ValueError(f"trainer.devices, trainer.num_nodes: expected 1, because a fold is small, got {got}")
 
-    @property
-    def verb(self) -> str:
-        return f"fewshot {shlex.quote(self.init or '')}"
-
-
-def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Options as they stand on the line: data.points and its value."""
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
+    @classmethod
+    def usual(cls) -> Self:
+        return cls(DataOptions(""), out="-", init="-")
 
 
-def differences(one: Settings, two: Settings) -> list[str]:
-    """Options in which two runs differ, but for those that a run may change when it goes on."""
-    flat_one, flat_two = dict(flat(asdict(one))), dict(flat(asdict(two)))
-    names = [name for name in {**flat_one, **flat_two} if name not in one.free]
-    return [name for name in names if flat_one.get(name) != flat_two.get(name)]
+def _refuse_validation(data: DataOptions) -> None:
+    if data.validation:
+        raise ValueError(f"data.validation: expected 0, because nothing is held out, got {data.validation}")

@@ -1,4 +1,4 @@
-"""What every training has in common: the optimiser, its schedule, the seed of each step, and sums over an epoch."""
+"""What all trainings share: the optimiser, its schedule, the seed of each step, and sums over an epoch."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from ..data import Batch
 from .loading import CYCLES, derive
 from .settings import OptimiserOptions
 
-ONE_CYCLE_RISE = 0.3  # of the run, from 1/25 of the rate; it ends at 1/250,000, as torch's OneCycleLR does
+# As in torch's OneCycleLR: the rate rises from 1/25 for 30 % of the run, then falls to 1/250,000.
+ONE_CYCLE_RISE = 0.3
 ONE_CYCLE_START, ONE_CYCLE_END = 1 / 25, 1 / 250_000
-ONE_CYCLE_MOMENTUM = (0.95, 0.85)  # where the rate is lowest and where it is highest, as in torch's OneCycleLR
-
+ONE_CYCLE_MOMENTUM = (0.95, 0.85)  # at the lowest and at the highest rate
 
 DIVERGED = "no longer finite: lower --optimiser.rate, or give --optimiser.clip"
 
 
 class Task(LightningModule):
-    """A network in training. Subclasses have `training_step`, which adds to `totals`, and say what an epoch came to.
+    """A network in training. Subclasses define `training_step`, which adds to `totals`, and `take_totals`.
 
     Args:
-        network: what is trained.
-        optimiser: how the weights are moved.
-        seed: what is random in a training step, cycles, masks and dropout, follows from it and the number of the step.
-        sums: how many numbers are summed over the steps of an epoch.
+        network: Network to train.
+        optimiser: Optimiser and learning-rate schedule.
+        seed: Cycles, masks and dropout of a training step follow from it and the number of the step.
+        sums: How many numbers are summed over the steps of an epoch.
     """
 
     def __init__(self, network: nn.Module, optimiser: OptimiserOptions, seed: int, sums: int) -> None:
         super().__init__()
         self.network, self.optimiser, self.seed, self.sums = network, optimiser, seed, sums
-        self.totals = torch.zeros(sums)  # no buffer, which half precision would round
+        self.totals = torch.zeros(sums)  # not a buffer, which half precision would round
 
     def take_totals(self) -> dict[str, float]:
-        """The figures of the epoch's steps, "train_loss" among them; the next epoch begins at zero."""
+        """The figures of the training steps of this epoch, "train_loss" among them; resets the totals."""
         raise NotImplementedError
 
     def figures(self) -> dict[str, float]:
-        """What was measured after the epoch."""
+        """Figures measured after the epoch."""
         return {}
 
     def confusion_rows(self) -> list[list[int]]:
-        """The confusion matrix of the test split, where there is one."""
+        """The confusion matrix of the test split; empty without one."""
         return []
 
     def shown(self, row: dict[str, float]) -> list[str]:
-        """What the line of an epoch says beside the loss."""
+        """What the progress line of an epoch shows besides the loss."""
         return []
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
@@ -65,13 +65,13 @@ class Task(LightningModule):
         self.totals = self.totals.to(step.device) + step
 
     def summed(self) -> list[float]:
-        """The totals over all processes, which begin again at zero."""
+        """The totals over all processes; resets them."""
         totals = self.trainer.strategy.reduce(self.totals, reduce_op="sum").tolist()
         self.totals = torch.zeros(self.sums)
         return totals
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # An interrupted epoch still has the figures of all its steps, each process those of its own.
+        # So that an interrupted epoch keeps the figures of all its steps, per process.
         totals = cast(torch.Tensor, self.all_gather(self.totals.to(self.device)))
         checkpoint["totals"] = totals.view(-1, self.sums).tolist()
 
@@ -97,7 +97,7 @@ def make_optimiser(network: nn.Module, options: OptimiserOptions) -> torch.optim
 
 
 def decaying(network: nn.Module, options: OptimiserOptions) -> list[dict[str, Any]]:
-    """The matrices, which decay, and apart from them biases, norms and tokens, which do not (Point-MAE)."""
+    """Two groups of weights: matrices, which decay, and biases, norms and tokens, which do not (as in Point-MAE)."""
     matrices: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
@@ -106,7 +106,7 @@ def decaying(network: nn.Module, options: OptimiserOptions) -> list[dict[str, An
 
 
 def schedule(options: OptimiserOptions, total: int, per_epoch: float) -> Callable[[int], float]:
-    """The factor of the learning rate at each of `total` steps; it has no state, so a run may go on longer."""
+    """The factor of the learning rate at each of `total` steps; it has no state, so a run can continue for longer."""
     one_cycle = options.schedule == "one-cycle"
     rise = _rise(options, total, per_epoch)
 
@@ -122,14 +122,14 @@ def schedule(options: OptimiserOptions, total: int, per_epoch: float) -> Callabl
         if options.schedule == "step" and options.milestones:
             return options.decay ** sum(step // per_epoch >= epoch for epoch in options.milestones)
         if options.schedule == "step":
-            return options.decay ** (step // per_epoch // options.decay_epochs)
+            return float(options.decay ** (step // per_epoch // options.decay_epochs))
         return 1.0
 
     return factor
 
 
 def one_cycle_momentum(options: OptimiserOptions, total: int, per_epoch: float) -> Callable[[int], float]:
-    """Momentum, or Adam's first beta, at each step of "one-cycle": low while the rate is high."""
+    """Momentum, or the first beta of Adam, at each step of "one-cycle": low while the rate is high."""
     rise = _rise(options, total, per_epoch)
     high, low = ONE_CYCLE_MOMENTUM
 
@@ -142,7 +142,7 @@ def one_cycle_momentum(options: OptimiserOptions, total: int, per_epoch: float) 
 
 
 def _rise(options: OptimiserOptions, total: int, per_epoch: float) -> float:
-    """Steps of rising rate; at most half of a run, however long the warm-up of its recipe."""
+    """Steps of rising rate: at most half of the run, however long the warm-up."""
     usual = ONE_CYCLE_RISE * total if options.schedule == "one-cycle" else 0
     return min(usual if options.warmup is None else options.warmup * per_epoch, total / 2)
 

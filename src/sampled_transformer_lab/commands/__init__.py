@@ -1,20 +1,17 @@
-"""The commands of the laboratory, which the program finds by name."""
+"""The commands of the laboratory, one family per file. The program finds them by name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .bench import bench
 from .tables import tables_list, tables_make, tables_page
 from .theory import theory
 
-COMMANDS: dict[str, Any] = {
+FAMILIES = {"tables": "Measure the tables of the paper."}
+COMMANDS: dict[str, Callable[..., Any] | dict[str, Callable[..., Any]]] = {
     "bench": bench,
     "theory": theory,
-    "tables": {
-        "_help": "Measure the paper's tables.",
-        "list": tables_list,
-        "make": tables_make,
-        "page": tables_page,
-    },
+    "tables": {"list": tables_list, "make": tables_make, "page": tables_page},
 }

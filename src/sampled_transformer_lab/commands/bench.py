@@ -22,23 +22,24 @@ def bench(
     device: str | None = None,
     out: str = "runs/bench",
 ) -> None:
-    """Measure time and memory of sampled attention beside every rival, and draw them over the number of points.
+    """Measure time and memory of sampled attention beside its rivals, and draw them over the number of points.
 
     Args:
-        points: sizes of the sets, such as [256,1024]; from 256 to 65,536, and 1,048,576 where it fits.
-        mechanisms: rows of the tables; all if not given.
-        levels: of core (attention on q, k, v alone), layer (with its projections), block, network (the basic one).
-        passes: of forward, both (forward and backward).
-        batch: sets of a call; 8 if not given.
-        heads: of attention; 8 if not given.
-        head_dim: width of a head; 32 if not given.
-        repeats: rounds, of which the median counts; 7 if not given, fewer for calls of more than half a second.
-        limit: seconds that one call may take; what can be expected to take longer is left out. 10 if not given.
-        memory: also measure memory, each row in a fresh process.
-        preset: a benchmark by name, which the other options change: paper-memory (the paper's table), quick.
-        threads: of the processor; as torch chooses if not given.
-        device: cpu, cuda, ...; the processor if not given.
-        out: the folder for bench.json and, where plotly is installed, bench.html.
+        points: Sizes of the sets, such as [256,1024] (default: 256 to 65,536, and 1,048,576 where it fits).
+        mechanisms: Rows of the tables, such as [sampled,dense] (default: all).
+        levels: Some of core (attention on q, k, v alone), layer (with its projections), block and network (the basic
+            one) (default: all).
+        passes: Some of forward and both (forward and backward) (default: all).
+        batch: Sets per call (default: 8).
+        heads: Attention heads (default: 8).
+        head_dim: Width of a head (default: 32).
+        repeats: Rounds; the median counts (default: 7, fewer for calls of more than half a second).
+        limit: Seconds that one call may take; slower ones are left out (default: 10).
+        memory: Measure memory too, each row in a fresh process.
+        preset: Name of a benchmark, paper-memory (the table of the paper) or quick; other options change it.
+        threads: Threads of the processor (default: as torch chooses).
+        device: Device, such as cpu or cuda (default: cpu).
+        out: Folder for bench.json and, if plotly is installed, bench.html.
     """
     from dataclasses import replace
     from importlib.util import find_spec
@@ -58,7 +59,7 @@ def bench(
     changes = given(points=points, mechanisms=mechanisms, levels=levels, passes=passes, repeats=repeats, limit=limit)
     plan = replace(plan, **changes, memory=plan.memory and memory, setting=replace(plan.setting, **sizes))
     if plan.setting.device != "cpu" and not torch.accelerator.is_available():
-        raise ValueError(f"device: expected cpu, as there is no {plan.setting.device} here")
+        raise ValueError(f"device: expected cpu, because there is no GPU here, got {plan.setting.device}")
     if threads is not None:
         if threads < 1:
             raise ValueError(f"threads: expected at least 1, got {threads}")
@@ -82,9 +83,9 @@ def bench(
         write_page(folder / "bench.html", result)
         print(f"{folder / 'bench.html'}: written")
     if result["stopped"]:
-        raise KeyboardInterrupt("stopped; what was measured before is kept")
+        raise KeyboardInterrupt("stopped; the measurements so far are kept")
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
+    """The options that are not None."""
     return {name: value for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The commands `tables list | make | page`: measure the paper's tables."""
+"""The commands `tables list | make | page`: measure the tables of the paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def tables_list(results: str = "results") -> None:
     """List the tables, and how many of their runs have a result.
 
     Args:
-        results: the folder with one JSON file a run.
+        results: Folder with one JSON file per run.
     """
     from ..reproduce import result_file
     from ..studies import STUDIES
@@ -30,12 +30,12 @@ def tables_make(
     """Make the runs of a table that have no result yet.
 
     Args:
-        table: its name, see `tables list`.
-        root: the folder that holds its data set, where that is not part of the package.
-        rows: make these rows alone, such as ["basic-dense","basic-sampled"].
-        results: the folder for one JSON file a run.
-        runs: the folder of the runs themselves; those that were interrupted go on.
-        workers: runs made side by side, which share the cores.
+        table: Name of the table, see `tables list`.
+        root: Folder that holds the data set, if the package does not ship it.
+        rows: Make only these rows, such as [basic-dense,basic-sampled] (default: all).
+        results: Folder for one JSON file per run.
+        runs: Folder for the runs themselves; interrupted ones continue.
+        workers: Runs to make at the same time; they share the cores.
     """
     from ..reproduce import reproduce
 
@@ -47,8 +47,8 @@ def tables_page(results: str = "results", page: str = "docs/results") -> None:
     """Write the tables as pages: a first page with a summary, and one page per study.
 
     Args:
-        results: the folder with one JSON file per run.
-        page: the folder to write, made if it is missing.
+        results: Folder with one JSON file per run.
+        page: Folder to write, made if it is missing.
     """
     from ..pages.results import write_pages
 

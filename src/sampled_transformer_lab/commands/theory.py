@@ -1,4 +1,4 @@
-"""The command `theory`: the paper's universal-approximation proof, run."""
+"""The command `theory`: run the universal-approximation proof of the paper."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def theory(
     """Run the universal-approximation proof in exact arithmetic: check its steps, and draw how ids spread.
 
     Args:
-        n: points of the sets that are drawn.
-        d: features of a point.
-        delta: step of the grid, 1/2, 1/3, ...
-        construction: reading of the proof that is drawn.
-        larger: check larger grids too, on up to 100,000 inputs; takes a minute.
-        out: draw the ids of all layers into this SVG file; with monte_carlo, write the figures into this JSON file.
-        practice: instead, train small networks on functions that need every pair, and print their errors.
-        monte_carlo: instead, measure how sampled attention approaches dense attention as it reads more points.
-        steps: steps of each of these trainings.
-        seed: of these trainings.
+        n: Points per set.
+        d: Features per point.
+        delta: Step of the grid, such as 1/2 or 1/3.
+        construction: Reading of the proof to draw.
+        larger: Check larger grids too, with up to 100,000 inputs; this takes a minute.
+        out: SVG file for a drawing of the ids in all layers; with --monte_carlo, JSON file for the figures.
+        practice: Instead, train small networks on functions that need every pair, and print their errors.
+        monte_carlo: Instead, measure how sampled attention approaches dense attention as it reads more points.
+        steps: Steps per training of --practice.
+        seed: Seed of the trainings of --practice.
     """
     if practice:
         from ..practice import practice_tables

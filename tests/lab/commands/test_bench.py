@@ -32,10 +32,10 @@ def test_bench_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--mechanisms", "[sampeld]"], "mechanisms: expected one of"),
+        (["--mechanisms", "[sampeld]"], "got 'sampeld'; did you mean 'sampled'?"),
         (["--preset", "papermemory"], "did you mean 'paper-memory'?"),
         (["--points", "[0]"], "points: expected at least 1, got 0"),
-        (["--device", "cuda"], "device: expected cpu, as there is no cuda here"),
+        (["--device", "cuda"], "device: expected cpu, because there is no GPU here, got cuda"),
         (["--threads", "0"], "threads: expected at least 1, got 0"),
     ],
 )

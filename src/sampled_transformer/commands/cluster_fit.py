@@ -1,0 +1,53 @@
+"""The command `cluster fit`."""
+
+from __future__ import annotations
+
+
+def cluster_fit(
+    file: str,
+    weights: str = "mixtures",
+    out: str | None = None,
+    picture: str | None = None,
+    refine: int = 0,
+    samples: int = 8,
+    device: str | None = None,
+    json: bool = False,
+) -> None:
+    """Find the clusters of your own points.
+
+    The network looks at the points at several scales, and the answer with the highest likelihood wins. Outliers get a
+    cluster, but do not influence this choice.
+
+    Args:
+        file: A table of points (.csv, .txt, .npy); for a 3-D network any point file that `data pack` reads.
+        weights: The folder of a run of `cluster train`, its weights file, or the name of shipped weights; "mixtures"
+            finds four clusters in the plane.
+        out: File to write: .json for the whole answer, .csv for the points with their clusters. A cluster without
+            points has no line in the .csv.
+        picture: SVG file for a drawing of the first two coordinates and the clusters.
+        refine: EM steps after the answer of the network.
+        samples: Passes of a sampled network, of which the one with the highest likelihood wins; 1 is fastest.
+        device: Device (default: GPU if available).
+        json: Print everything as JSON.
+    """
+    from json import dumps
+
+    from ..clustering.fit import check_target, fit, write_clusters
+    from ..support.printable import printable
+    from ..weights import find_weights
+
+    check_target("out", out, ".json", ".csv")
+    check_target("picture", picture, ".svg")
+    clusters = fit(file, find_weights(weights), refine=refine, samples=samples, device=device)
+    for path in (out, picture):
+        if path is not None:
+            write_clusters(clusters, path)
+    summary = clusters.summary()
+    if json:
+        print(dumps(summary, indent=2))
+        return
+    print(f"{printable(file)}: {summary['points']} points, log-likelihood {clusters.log_likelihood:.4f} per point")
+    for number, cluster in enumerate(summary["clusters"]):
+        mean, deviation = (" ".join(f"{value:.4g}" for value in cluster[key]) for key in ("mean", "deviation"))
+        count = cluster["points"]
+        print(f"  {number}: weight {cluster['weight']:.3f}, mean {mean}, deviation {deviation}, {count} points")

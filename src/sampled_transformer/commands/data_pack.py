@@ -1,0 +1,71 @@
+"""The command `data pack`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from .messages import fail, remark
+
+
+def data_pack(
+    source: str,
+    target: str,
+    points: int | None = None,
+    workers: int | None = None,
+    normals: Literal["keep", "estimate", "none"] = "keep",
+    seed: int = 0,
+    test_fraction: float = 0.2,
+    root: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    strict: bool = False,
+) -> int:
+    """Turn a folder of shapes, or a data set given by name, into a pack.
+
+    Args:
+        source: A folder of shapes (class/file, with train and test above or below the class if there is a split), a
+            pack, or the name of a data set.
+        target: Folder for train.npz and test.npz, or one .npz file for all shapes without a split.
+        points: Points per shape (default: 2048 from files; from other data all that are stored).
+        workers: Number of processes (default: one per core).
+        normals: Keep existing normals, also estimate missing ones from neighbours, or write none.
+        seed: Seed that chooses the points, and the test shapes if the folder has no split.
+        test_fraction: Share of each class to test on if the folder has no split.
+        root: Folder that holds a data set given by name.
+        options: Further options of a data set given by name, such as --options.variant.
+        strict: Fail if any file cannot be read.
+    """
+    from ..data import SOURCES
+    from ..data.packing import NothingPacked, pack_folder
+    from ..data.repack import repack, shapes_below
+    from ..support.printable import printable
+
+    folder = shapes_below(source, root)
+    if options and source not in SOURCES:
+        raise ValueError(f"options: expected none for a folder or pack of your own, got {', '.join(options)}")
+    if options:
+        folder = None  # only the reader of a data set knows its options
+    try:
+        if folder is None:
+            report = repack(source, target, root, points=points, normals=normals, seed=seed, **(options or {}))
+        else:
+            report = pack_folder(
+                folder,
+                target,
+                points=2048 if points is None else points,
+                normals=normals,
+                seed=seed,
+                test_fraction=test_fraction,
+                workers=workers,
+                progress=True,
+            )
+    except NothingPacked as error:
+        remark("could not be read", error.problems)
+        raise
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped" + "; the same command goes on from here" * (folder is not None)) from None
+    remark("left out", report.problems)
+    remark("note", report.notes)
+    counts = ", ".join(f"{split} {count}" for split, count in report.counts.items())
+    print(f"{printable(target)}: {counts} shapes in {len(report.classes)} classes")
+    return fail(f"{len(report.problems)} left out, and --strict was given", 1) if strict and report.problems else 0

@@ -1,0 +1,51 @@
+"""The command `evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def evaluate(
+    weights: str,
+    data: str | None = None,
+    root: str | None = None,
+    samples: int = 1,
+    votes: int = 0,
+    batch: int = 64,
+    device: str | None = None,
+    page: str | None = None,
+    json: bool = False,
+) -> None:
+    """Measure a trained network on a test split.
+
+    Args:
+        weights: The folder of a run, a weights file, or the name of shipped weights.
+        data: The name of a data set, a pack, or a folder of shapes (default: the training data of the network).
+        root: Folder that holds a data set given by name.
+        samples: Also average the probabilities over this many cycles.
+        votes: Also average them over this many random augmentations.
+        batch: Shapes per forward pass.
+        device: Device (default: GPU if available).
+        page: HTML file for a drawing of the calibration: is the network right as often as it says?
+        json: Print everything as JSON, with the whole confusion matrix.
+    """
+    from json import dumps
+
+    from ..inference import evaluation
+    from ..report.calibration import write_page
+    from ..report.page import graph_objects
+    from ..weights import find_weights
+
+    if page is not None:
+        graph_objects()  # report a missing extra before the evaluation
+        if Path(page).is_dir() or not Path(page).absolute().parent.is_dir():
+            raise ValueError(f"page: expected a file in a folder that exists, got {page}")
+    result = evaluation.evaluate(
+        find_weights(weights), data, root, samples=samples, votes=votes, batch=batch, device=device
+    )
+    result["weights"] = weights
+    print(dumps(result, indent=2) if json else evaluation.table(result))
+    if page is not None:
+        write_page(Path(page), result)
+        print(f"{page}: written", file=sys.stderr)

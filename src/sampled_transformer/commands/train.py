@@ -1,0 +1,32 @@
+"""The command `train`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from ..training.settings import Settings
+from .extras import training_module
+
+
+def train(settings: Settings, resume: bool = False) -> None:
+    """Train a network on labelled shapes.
+
+    Args:
+        resume: Continue the run in --out; its options need not be given again.
+    """
+    run = training_module("training.run")
+    result = run.train(settings, resume)
+    if not run.is_first_process():
+        return
+    for name, row in result["figures"].items():
+        overall, mean = row["test_accuracy"], row["test_mean_class_accuracy"]
+        print(f"{name}, {row['epoch']:.0f}: test accuracy {100 * overall:.2f} %, mean over classes {100 * mean:.2f} %")
+    out = Path(settings.out)
+    written = "model.safetensors, metrics.csv, result.json"
+    if find_spec("plotly") is not None:
+        from ..report.run_page import write_report
+
+        write_report(out / "report.html", {result["attention"]: out}, out.name)
+        written += ", report.html"
+    print(f"{settings.out}: {result['seconds']:.0f} s; {written}")

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sampled_transformer.commands.extras import training_module
+
+
+def test_a_module_is_imported() -> None:
+    assert training_module("training.recipes").list_recipes()
+
+
+def test_a_missing_extra_says_how_to_install_it() -> None:
+    program = """
+import sys
+sys.modules["lightning"] = None  # as if it were not installed
+from sampled_transformer.cli import main
+sys.exit(main(["train", "--data", "bricks", "--out", "x"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    expected = 'is not installed: pip install "sampled-transformer[train]"\n'
+    assert done.stderr.startswith("sampled-transformer: error: lightning")
+    assert done.stderr.endswith(expected)
+
+
+def test_other_missing_modules_are_not_hidden() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        training_module("training.nowhere")
