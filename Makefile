@@ -7,7 +7,7 @@ export OMP_WAIT_POLICY ?= passive
 # Tests run side by side, so each process gets one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow coverage lint docs smoke bench clean
+.PHONY: help demo test test-slow lint docs smoke bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1|\2/' | \
@@ -16,14 +16,11 @@ help: ## list the targets
 demo: .venv/installed ## train three small networks and write a report (five minutes)
 	$(BIN)/sampled-transformer demo
 
-test: .venv/installed ## run the test suite
-	$(PYTEST) -n auto
+test: .venv/installed ## run the test suite (COVERAGE=1 reports which lines it reaches)
+	$(PYTEST) -n auto $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 test-slow: .venv/installed ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
-
-coverage: .venv/installed ## run the test suite and report which lines it reaches
-	$(PYTEST) -n auto --cov --cov-report=term
 
 lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/ruff check .
