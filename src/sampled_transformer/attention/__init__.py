@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 from ..support.registry import check_options, look_up
-from .base import Attention, Projections, number_layers
+from .base import Attention, number_layers
 from .beyond.estimated import EstimatedAttention
 from .beyond.linear import LinearAttention
 from .beyond.rotary import RotaryAttention
@@ -67,8 +67,12 @@ def create_attention(name: str, dim: int, heads: int = 8, **options: Any) -> Att
 
 
 def _options_of(kind: type[Attention]) -> list[str]:
-    own = [part.name for part in signature(kind).parameters.values() if part.kind is Parameter.KEYWORD_ONLY]
-    return list(dict.fromkeys([*own, *Projections.__annotations__]))
+    """The keywords of a mechanism: those of its signature, and those it hands on to the classes it is made of."""
+    names = [part.name for part in signature(kind).parameters.values() if part.kind is Parameter.KEYWORD_ONLY]
+    for hint in get_type_hints(kind.__init__).values():
+        if get_origin(hint) is Unpack:
+            names += get_args(hint)[0].__annotations__
+    return names
 
 
 def _recorded(heads: int, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -15,6 +15,16 @@ from .curve_cycles import curve_cycle, join_heads, random_turn, seeded_turn
 from .kernels import group_attention, restore
 
 
+class CycleOptions(Projections, total=False):
+    """The options of mechanisms that walk cycles; `CyclicAttention` describes them."""
+
+    cycles: str
+    order: str
+    samples: int
+    seed: int
+    generator: torch.Generator | None
+
+
 class CyclicAttention(Attention):
     """Attention along Hamiltonian cycles; a mechanism fills in `along`, which attends along one of them.
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from ...cycles import Cycle
 from ...sets import Sets
-from ..base import Projections, check_choice
-from ..cyclic import CyclicAttention
+from ..base import check_choice
+from ..cyclic import CycleOptions, CyclicAttention
 from ..kernels import few_keys, few_keys_and_rest, following, take
 
 
@@ -27,8 +27,8 @@ class EstimatedAttention(CyclicAttention):
         estimator: "plain" has w = 1, as the paper; "consistent" has w = (n - 1) / R, each of the R points stands for
             that many, so that the result tends to dense attention as R grows.
         rest: the points that are not read are "ignored", or enter through the sums of "linear" attention.
-        cycles, order, samples, seed, generator: which cycles are drawn, see `CyclicAttention`.
-        projections: head_dim, bias, scale and layer of `Attention`.
+        options: cycles, order, samples, seed and generator of `CyclicAttention`; head_dim, bias, scale and layer of
+            `Attention`.
     """
 
     def __init__(
@@ -39,16 +39,9 @@ class EstimatedAttention(CyclicAttention):
         rounds: int = 1,
         estimator: str = "plain",
         rest: str = "ignored",
-        cycles: str = "shared",
-        order: str = "random",
-        samples: int = 1,
-        seed: int = 0,
-        generator: torch.Generator | None = None,
-        **projections: Unpack[Projections],
+        **options: Unpack[CycleOptions],
     ) -> None:
-        super().__init__(
-            dim, heads, cycles=cycles, order=order, samples=samples, seed=seed, generator=generator, **projections
-        )
+        super().__init__(dim, heads, **options)
         check_choice("estimator", estimator, ("plain", "consistent"))
         check_choice("rest", rest, ("ignored", "linear"))
         if rounds < 1:
