@@ -45,7 +45,7 @@ def test_installed_program() -> None:
         (["data"], "command: expected one of list, info, pack, got nothing (see sampled-transformer data --help)"),
         (["trian"], "got 'trian'; did you mean 'train'?"),
         (["data", "pakc"], "command: expected one of info, list, pack, got 'pakc'; did you mean 'pack'?"),
-        (["data", "pack", "a"], "the following arguments are required: target"),
+        (["data", "pack", "a"], "target: expected TARGET, got nothing"),
         (["data", "pack", "a", "b", "--points", "many"], "points: expected a whole number, got 'many'"),
         (["data", "pack", "a", "b", "--normals", "some"], "normals: expected one of keep, estimate, none, got 'some'"),
         (["data", "pack", "a", "b", "--colour", "red"], "data pack: expected one of its options, got --colour"),

@@ -124,8 +124,10 @@ def test_weights_are_found_by_path_by_run_and_by_name(tmp_path: Path) -> None:
     assert find_weights(str(tmp_path)) == path
     for name in list_weights():
         assert find_weights(name).is_file()
-    with pytest.raises(WeightsError, match=r"nothing: no such file, run folder or packaged weights; .* bricks"):
-        find_weights("nothing")
+    with pytest.raises(
+        WeightsError, match=r"brick: no such file, run folder or shipped weights \(bricks, .*did you mean 'bricks'"
+    ):
+        find_weights("brick")
 
 
 def test_a_name_that_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:

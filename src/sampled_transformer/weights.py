@@ -15,6 +15,7 @@ from torch import nn
 from .models import create_model
 from .support.atomic import atomic_write
 from .support.printable import printable
+from .support.registry import did_you_mean
 
 FORMAT = "sampled-transformer 1"
 
@@ -50,8 +51,8 @@ def find_weights(name: str) -> Path:
         return path
     if name in list_weights():
         return Path(str(files("sampled_transformer") / "weights_shipped" / f"{name}.safetensors"))
-    known = ", ".join(list_weights()) or "none yet"
-    raise WeightsError(f"{printable(name)}: no such file, run folder or packaged weights; packaged weights: {known}")
+    known, hint = ", ".join(list_weights()), did_you_mean(name, list_weights())
+    raise WeightsError(f"{printable(name)}: no such file, run folder or shipped weights ({known}){hint}")
 
 
 def save_model(network: nn.Module, path: str | Path, description: Description) -> None:

@@ -33,4 +33,4 @@ def test_clusters_are_shown_and_written(
 
 def test_targets_are_checked_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "fit", "points.csv", "--weights", "run", "--picture", "a.png"]) == 2
-    assert "picture: expected a file that ends in .svg" in capsys.readouterr().err
+    assert "picture: expected a file name ending in .svg" in capsys.readouterr().err

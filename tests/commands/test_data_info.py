@@ -45,7 +45,7 @@ def test_damaged_pack_is_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "nowhere: neither a file or folder"),
+        (["nowhere"], "nowhere: no such file, folder or data set"),
         (["bricks", "--shape", "-1"], "shape: expected 0 to 1655, got -1"),
     ],
 )

@@ -58,8 +58,8 @@ def test_bad_files_are_reported_and_strict_fails(shapes, tmp_path, capsys):
     assert main(arguments) == 0
     captured = capsys.readouterr()
     assert captured.err.splitlines() == [
-        f"left out: {shapes}/chair/bad.off: header claims 9 vertices and 9 faces, but 0 lines follow it: truncated?",
-        "note: 1 of 11 shapes have no normals, so the pack has none (--normals estimate)",
+        f"left out: {shapes}/chair/bad.off: header claims 9 vertices and 9 faces, but only 0 lines follow",
+        "note: 1 of 11 shapes have no normals, so the pack has none; use --normals estimate to fill them in",
     ]
     assert main([*arguments, "--strict"]) == 1
     assert capsys.readouterr().err.endswith("sampled-transformer: error: 1 left out, and --strict was given\n")
@@ -73,7 +73,7 @@ def test_nothing_readable(tmp_path, capsys):
     assert main(["data", "pack", str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert sorted(lines[:2]) == [f"could not be read: {tmp_path}/in/a/{n}.off: empty file" for n in (1, 2)]
-    assert lines[2:] == [f"sampled-transformer: error: {tmp_path}/in: none of its files could be read"]
+    assert lines[2:] == [f"sampled-transformer: error: {tmp_path}/in: no file could be read"]
 
 
 @pytest.mark.parametrize("when", ["at once", "after some"])
@@ -98,7 +98,7 @@ def test_control_c_is_one_line_and_the_same_command_goes_on(shapes, tmp_path, wh
     assert not (tmp_path / "out").exists()
     done = run(*arguments)
     assert done.returncode == 0
-    assert ("were there from an earlier run" in done.stderr) == (when == "after some")
+    assert ("were finished by an earlier run" in done.stderr) == (when == "after some")
     assert done.stdout.endswith("shapes in 2 classes\n")
 
 

@@ -32,7 +32,7 @@ def test_a_page_of_its_calibration(classifier: Path, tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [("nowhere", "nowhere: no such file, run folder or packaged weights"), (".", "model.safetensors: no such file")],
+    [("nowhere", "nowhere: no such file, run folder or shipped weights"), (".", "model.safetensors: no such file")],
 )
 def test_missing_weights(
     weights: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -38,9 +38,9 @@ def test_folds_are_measured_and_continue(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere", "--data", "bricks", "--out", "x"], "nowhere: no such file, run folder or packaged weights"),
+        (["nowhere", "--data", "bricks", "--out", "x"], "nowhere: no such file, run folder or shipped weights"),
         (["x", "--data", "bricks", "--out", "x", "--way", "1"], "way: expected at least 2, got 1"),
-        (["--data", "bricks", "--out", "x"], "the following arguments are required: weights"),
+        (["--data", "bricks", "--out", "x"], "weights: expected WEIGHTS, got nothing"),
         (["x", "--data", "bricks", "--out", "x", "--model", "mae"], "expected one of its options, got --model"),
     ],
 )

@@ -40,6 +40,6 @@ def test_answers_as_json(classifier: Path, files: Path, capsys: pytest.CaptureFi
 
 def test_missing_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict"]) == 2
-    assert "the following arguments are required: files" in capsys.readouterr().err
+    assert "files: expected FILES, got nothing" in capsys.readouterr().err
     assert main(["predict", "a.off", "--weights", "nowhere"]) == 2
-    assert "weights that come with the package" in capsys.readouterr().err
+    assert "no such file, run folder or shipped weights (bricks, " in capsys.readouterr().err

@@ -22,4 +22,4 @@ def test_features_are_measured(pretrained: Path, clouds: Path, capsys: pytest.Ca
 
 def test_missing_weights(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", "nowhere"]) == 2
-    assert "nowhere: no such file, run folder or packaged weights" in capsys.readouterr().err
+    assert "nowhere: no such file, run folder or shipped weights" in capsys.readouterr().err

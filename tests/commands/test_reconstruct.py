@@ -24,4 +24,4 @@ def test_three_clouds_are_written(pretrained: Path, tmp_path: Path, capsys: pyte
 
 def test_missing_weights(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reconstruct", "none.ply", "--weights", "nowhere"]) == 2
-    assert "nowhere: no such file, run folder or packaged weights" in capsys.readouterr().err
+    assert "nowhere: no such file, run folder or shipped weights" in capsys.readouterr().err

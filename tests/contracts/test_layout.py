@@ -62,7 +62,6 @@ def test_every_source_file_has_its_test_file_and_every_test_file_its_source() ->
     expected = {
         below / path.parent / f"test_{path.name}" for package, below in PACKAGES.items() for path in sources(package)
     }
-    expected.discard(Path("test___main__.py"))
     there = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
     there = {path for path in there if path.parts[0] not in ACROSS}
     assert sorted(map(str, expected - there)) == [], "source files without tests"

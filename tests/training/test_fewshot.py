@@ -145,13 +145,13 @@ def test_options_of_the_classifier(settings):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"shot": 12}, "way: 2 asked for, but 0 of 3 classes have 12 shapes to train on and 5 others"),
-        ({"queries": 9}, "way: 2 asked for, but 0 of 3 classes have 6 shapes to train on and 9 others"),
-        ({"way": 4}, "way: 4 asked for, but 3 of 3 classes"),
+        ({"shot": 12}, "way: expected at most 0, got 2, because 0 of 3 classes have 12 shapes for training and 5"),
+        ({"queries": 9}, "way: expected at most 0, got 2, because 0 of 3 classes have 6 shapes for training and 9"),
+        ({"way": 4}, "way: expected at most 3, got 4, because 3 of 3 classes"),
         ({"options": {"groups": 40}}, "data.points: expected at least 40, for 40 groups of 8, got 32"),
         ({"options": {"heads": 4}}, "options.heads: expected 4, got 2"),
         ({"options": {"classes": 7}}, "options.classes: expected none, because the data decides it, got 7"),
-        ({"init": "nowhere"}, "nowhere: no such file, run folder or packaged weights"),
+        ({"init": "nowhere"}, "nowhere: no such file, run folder or shipped weights"),
         ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),
     ],
 )

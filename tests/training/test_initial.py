@@ -65,7 +65,7 @@ def test_the_command_begins_with_them(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "tensors loaded\n" in shown
     assert float(shown.split("loss ")[1].split(",")[0]) < first
     assert main(["train", *small, "--out", str(tmp_path / "three"), "--init", "nowhere"]) == 2
-    assert "nowhere: no such file, run folder or packaged weights" in capsys.readouterr().err
+    assert "nowhere: no such file, run folder or shipped weights" in capsys.readouterr().err
     assert not (tmp_path / "three").exists()
 
 

@@ -20,7 +20,8 @@ SMALL_SIZES = {"dim": 192, "heads": 6, "hidden": 192, "depth": 6, "embedding": 3
 
 def test_one_recipe_per_mechanism_and_the_same_for_all() -> None:
     names = [name for name in list_recipes() if name.startswith("basic-")]
-    assert names == sorted(f"basic-{name}" for name in list_attention())
+    own = set(list_attention()) - {"estimated"}  # which without options is sampled attention
+    assert names == sorted(f"basic-{name}" for name in own)
     for name in names:
         assert read_recipe(name) == {
             "recipe": name,
@@ -130,3 +131,12 @@ def test_cluster_and_set_transformer() -> None:
 def test_an_unknown_recipe_says_the_likely_one_first() -> None:
     with pytest.raises(ValueError, match=r"^recipe: .*'basic-sample'; did you mean 'basic-sampled'\? \(basic-\*, "):
         read_recipe("basic-sample")
+
+
+@pytest.mark.parametrize(("name", "command"), [("cluster-rows", "cluster train"), ("fewshot-5way-10shot", "fewshot")])
+def test_a_recipe_of_another_command_is_refused(name: str, command: str) -> None:
+    assert read_recipe(name, command)["recipe"] == name
+    with pytest.raises(
+        ValueError, match=f"recipe: expected a recipe of `train`, got '{name}', which is for `{command}`"
+    ):
+        read_recipe(name, "train")

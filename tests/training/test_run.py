@@ -197,7 +197,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_spoils_no_file(settings):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"attention": "dens"}, "attention: expected one of dense, induced"),
+        ({"attention": "dens"}, "attention: expected one of dense, estimated, induced"),
         ({"model": "basik"}, "model: expected one of basic, .*got 'basik'; did you mean 'basic'"),
         ({"options": {"width": 3}}, "options.width: expected an option of the network .basic. .*, got 3"),
         ({"options": {"dim": 10}}, "heads: expected a divisor of dim=10"),

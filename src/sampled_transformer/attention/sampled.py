@@ -26,6 +26,9 @@ class SampledAttention(CyclicAttention):
     O(n). The cycle is uniform over all Hamiltonian cycles (Eq. 3 and 4, `Cycle.sample`). Paper: "Sampled Transformer
     for Point Sets", https://openreview.net/forum?id=F7f4BYnDAIc.
 
+    A call goes through `Attention.forward` (checks), `mix` (W_Q, W_K, W_V, W_O), `CyclicAttention.attend` (draws the
+    cycles) and `along` below (Eq. 5a).
+
     Args:
         subset: n_s of Eq. 3, the points per subset. With the Hamiltonian pattern and parallel subsets it changes
             nothing: together the subsets make one cycle (default: 2, or 32 with `inner="dense"`).

@@ -75,11 +75,11 @@ class ClusterSettings(RunSettings):
         steps: Training steps.
         batch: Sets per step.
         rate: Highest learning rate of Adam.
-        clip: Largest norm of the gradient; 0 means no limit, as in Lee et al.
+        clip: Largest norm of the gradient; 0, as in the code of Lee et al., means no limit.
         schedule: Learning-rate schedule; "step" multiplies the rate by 0.1 from `decay_at` on, "cosine" lets it fall to
             zero.
         decay_at: Share of the run before the schedule "step" steps; 0.7 in the paper of Lee et al., 0.5 in their code.
-        seed: Seed of everything random.
+        seed: Random seed.
         every: Steps between two checkpoints; each also writes one row of figures.
         sets: Number of fixed sets that the result is measured on.
         recipe: Name of a recipe, such as cluster-columns; options on the command line override it.

@@ -32,7 +32,7 @@ def data_pack(
         seed: Seed that chooses the points, and the test shapes if the folder has no split.
         test_fraction: Share of each class to test on if the folder has no split.
         root: Folder that holds a data set given by name.
-        options: Further options of a data set given by name, such as --options.variant.
+        options: Further options of a data set given by name, such as --options.variant objbg.
         strict: Fail if any file cannot be read.
     """
     from ..data import SOURCES

@@ -24,10 +24,10 @@ def evaluate(
         data: The name of a data set, a pack, or a folder of shapes (default: the training data of the network).
         root: Folder that holds a data set given by name.
         samples: Also average the probabilities over this many cycles.
-        votes: Also average them over this many random augmentations.
+        votes: Also average the probabilities over this many random augmentations.
         batch: Shapes per forward pass.
         device: Device (default: GPU if available).
-        page: HTML file for a drawing of the calibration: is the network right as often as it says?
+        page: HTML file for a calibration plot: is the network right as often as it says?
         json: Print everything as JSON, with the whole confusion matrix.
     """
     from json import dumps

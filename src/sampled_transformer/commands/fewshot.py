@@ -11,7 +11,7 @@ from .extras import training_module
 
 
 def fewshot(settings: FewShotSettings, resume: bool = False) -> None:
-    """Fine-tune a pre-trained encoder on a few shapes of a few classes, fold by fold; gives mean and deviation.
+    """Fine-tune a pre-trained encoder on a few shapes of a few classes, fold by fold, and report mean and deviation.
 
     Args:
         resume: Continue with the folds in --out; its options need not be given again.

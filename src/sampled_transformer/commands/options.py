@@ -101,6 +101,9 @@ class Parser(argparse.ArgumentParser):
     """An argparse parser that raises ValueError, so that the program can say what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
+        missing = message.partition("the following arguments are required: ")[2]
+        if missing:
+            message = f"{missing.lower()}: expected {missing}, got nothing"
         raise ValueError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
 
 
@@ -145,7 +148,7 @@ class Command:
     def parser(self, words: Sequence[str] = ()) -> Parser:
         """The parser of the command. Free options such as --options.dim are declared if the words name them."""
         options = list(self.options())
-        unnamed = [option.positional for option in options if option.positional is not None]
+        unnamed = [option.positional.upper() for option in options if option.positional is not None]
         needed = [f"{one.name} {one.metavar}" for one in options if one.required and one.positional is None]
         usage = " ".join([self.name, *unnamed, *needed, "[options]"])
         text = inspect.cleandoc(self.function.__doc__ or "").partition("\nArgs:\n")[0].strip()
@@ -195,7 +198,7 @@ class Command:
             config = config_to_resume(Path(last["out"]))
             return [self._check(read_file(config), printable(config))]
         name = last.get("recipe")
-        return [] if name is None else [self._check(read_recipe(name), f"recipe {name}")]
+        return [] if name is None else [self._check(read_recipe(name, self.settings.command_name), f"recipe {name}")]
 
     def _check(self, tree: Tree, where: str) -> Tree:
         return check_tree(self.fields, tree, f"`{self._short}`", where)
@@ -260,7 +263,7 @@ def _declare(parser: argparse._ActionsContainer, option: Option) -> None:
     """Add an option to a parser; argparse keeps the words, which `trees.read_word` turns into values."""
     if option.positional is not None:
         several = {"nargs": "+"} if get_origin(option.field.kind) is list else {}
-        parser.add_argument(option.path, metavar=option.positional, help=option.help, **several)  # type: ignore[arg-type]
+        parser.add_argument(option.path, metavar=option.positional.upper(), help=option.help, **several)  # type: ignore[arg-type]
     elif option.is_switch:
         names = [option.name, f"--no-{option.path}"]
         if option.field.default:

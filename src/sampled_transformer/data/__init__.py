@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..support.printable import printable
+from ..support.registry import did_you_mean
 from .errors import DataError
 from .pack import Batch, Pack, read_pack, write_pack
 
@@ -86,8 +87,8 @@ def load_data(source: str | Path, split: str = "train", root: str | Path | None 
         return entry.load(root, split, **options)
     path = Path(source)
     if not path.exists():
-        known = ", ".join(list_sources())
-        raise DataError(f"{printable(path)}: no such file, folder or data set; known data sets: {known}")
+        known, hint = ", ".join(list_sources()), did_you_mean(str(source), list_sources())
+        raise DataError(f"{printable(path)}: no such file, folder or data set ({known}){hint}")
     if path.is_file() or any((path / f"{name}.npz").is_file() for name in SPLITS):
         return _load_pack(path, split, **options)
     return SOURCES["folder"].load(path, split, **options)

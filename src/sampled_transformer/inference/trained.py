@@ -29,7 +29,7 @@ def check_classifier(description: Description, path: Path) -> None:
     if description.model == "mae":
         raise WeightsError(
             f"{printable(path)}: expected a classifier, got a 'mae', which rebuilds shapes; "
-            "`train --model mae-classifier --init` turns it into a classifier"
+            "`train --recipe finetune-modelnet40-small --init` turns it into a classifier"
         )
     if description.model.endswith("-mixture"):
         raise WeightsError(

@@ -12,16 +12,26 @@ from pathlib import Path
 from ..support.registry import look_up
 from ..support.trees import Tree, merge, read_yaml
 
+FAMILIES = {"cluster": "cluster train", "pretrain": "pretrain", "fewshot": "fewshot"}  # all others: train
+
 
 def list_recipes() -> list[str]:
     """The names that `--recipe` takes."""
     return sorted(_files(_folder()))
 
 
-def read_recipe(name: str) -> Tree:
-    """The settings of a recipe, its bases included, as a tree."""
+def read_recipe(name: str, command: str | None = None) -> Tree:
+    """The settings of a recipe, its bases included, as a tree; it must be one of the command, if that is given."""
     tree = _with_base(look_up("recipe", name, _files(_folder())))
+    own = command_of(name)
+    if command not in (None, own):
+        raise ValueError(f"recipe: expected a recipe of `{command}`, got {name!r}, which is for `{own}`")
     return {"recipe": name, **tree}
+
+
+def command_of(name: str) -> str:
+    """The command that a recipe is for, which its family tells."""
+    return FAMILIES.get(name.partition("-")[0], "train")
 
 
 def _folder() -> Traversable:

@@ -46,7 +46,7 @@ class RunSettings:
 
         Example: `Settings.from_recipe("basic-dense", out="runs/dense", data={"source": "bricks", "points": 256})`.
         """
-        return cls.from_tree(merge(read_recipe(name), to_tree(changes)), f"recipe {name}")
+        return cls.from_tree(merge(read_recipe(name, cls.command_name), to_tree(changes)), f"recipe {name}")
 
     def tree(self) -> Tree:
         """These settings as plain values."""

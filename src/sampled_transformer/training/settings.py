@@ -25,7 +25,7 @@ class DataOptions:
         normals: Use normals (default: when the data has them).
         preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`,
             "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
-        validation: Share of each class of the training split to hold out; it chooses model-best.safetensors.
+        validation: Share of each class of the training split to hold out, to choose model-best.safetensors on.
         batch: Shapes per training step and device.
     """
 
@@ -61,7 +61,7 @@ class OptimiserOptions:
         warmup: Epochs of rising learning rate (default: 30 % of the run for "one-cycle", otherwise 0).
         decay: Factor of the schedule "step".
         decay_epochs: Epochs between two steps of the schedule "step".
-        milestones: Epochs before which the schedule "step" steps instead, such as [120,160].
+        milestones: Epochs at which "step" lowers the rate, instead of every `decay_epochs`, such as "[120,160]".
         label_smoothing: Share of the target that is spread over all classes.
         clip: Largest norm of the gradient; 0 means no limit.
         decays: Which weights decay: "all", or only "matrices", not biases, norms and tokens.
@@ -124,7 +124,7 @@ class Settings(RunSettings):
         attention: Attention mechanism (default: that of --init, or sampled).
         options: Further options of the network, such as --options.dim 128.
         epochs: Passes over the training split.
-        seed: Seed of everything random.
+        seed: Random seed.
         optimiser: Optimiser and learning-rate schedule.
         trainer: Hardware.
         recipe: Name of a recipe, such as basic-sampled; options on the command line override it.

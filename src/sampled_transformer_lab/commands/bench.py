@@ -25,19 +25,19 @@ def bench(
     """Measure time and memory of sampled attention beside its rivals, and draw them over the number of points.
 
     Args:
-        points: Sizes of the sets, such as [256,1024] (default: 256 to 65,536, and 1,048,576 where it fits).
-        mechanisms: Rows of the tables, such as [sampled,dense] (default: all).
-        levels: Some of core (attention on q, k, v alone), layer (with its projections), block and network (the basic
+        points: Sizes of the sets, such as "[256,1024]" (default: 256 to 65,536, and 1,048,576 where it fits).
+        mechanisms: Rows of the tables, such as "[sampled,dense]" (default: all).
+        levels: Any of core (attention on q, k, v alone), layer (with its projections), block and network (the basic
             one) (default: all).
-        passes: Some of forward and both (forward and backward) (default: all).
+        passes: Any of forward and both, which is forward and backward (default: all).
         batch: Sets per call (default: 8).
         heads: Attention heads (default: 8).
         head_dim: Width of a head (default: 32).
-        repeats: Rounds; the median counts (default: 7, fewer for calls of more than half a second).
+        repeats: Repetitions, whose median is reported (default: 7, fewer for calls of more than half a second).
         limit: Seconds that one call may take; slower ones are left out (default: 10).
         memory: Measure memory too, each row in a fresh process.
-        preset: Name of a benchmark, paper-memory (the table of the paper) or quick; other options change it.
-        threads: Threads of the processor (default: as torch chooses).
+        preset: Name of a benchmark, paper-memory (the table of the paper) or quick; other options override it.
+        threads: CPU threads (default: as torch chooses).
         device: Device, such as cpu or cuda (default: cpu).
         out: Folder for bench.json and, if plotly is installed, bench.html.
     """

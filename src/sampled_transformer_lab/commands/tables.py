@@ -32,7 +32,7 @@ def tables_make(
     Args:
         table: Name of the table, see `tables list`.
         root: Folder that holds the data set, if the package does not ship it.
-        rows: Make only these rows, such as [basic-dense,basic-sampled] (default: all).
+        rows: Make only these rows, such as "[basic-dense,basic-sampled]" (default: all).
         results: Folder for one JSON file per run.
         runs: Folder for the runs themselves; interrupted ones continue.
         workers: Runs to make at the same time; they share the cores.

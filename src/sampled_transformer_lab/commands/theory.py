@@ -24,7 +24,8 @@ def theory(
         n: Points per set.
         d: Features per point.
         delta: Step of the grid, such as 1/2 or 1/3.
-        construction: Reading of the proof to draw.
+        construction: Version of the proof to draw: pairs (repaired), written (to the letter), closed (with g^1 too), or
+            cycle (whole cycles in one direction).
         larger: Check larger grids too, with up to 100,000 inputs; this takes a minute.
         out: SVG file for a drawing of the ids in all layers; with --monte_carlo, JSON file for the figures.
         practice: Instead, train small networks on functions that need every pair, and print their errors.

@@ -32,7 +32,7 @@ def test_every_table_is_listed_with_its_runs(tmp_path: Path, capsys: pytest.Capt
         (["basic-brick"], "table: expected one of "),
         (["basic-modelnet40"], "root: expected the folder that holds the data set"),
         (["basic-bricks", "--workers", "0"], "workers: expected at least 1, got 0"),
-        (["basic-bricks", "--rows", "[basic-nothing]"], "rows: expected some of basic-none"),
+        (["basic-bricks", "--rows", "[basic-nothing]"], "rows: expected one of basic-dense"),
     ],
 )
 def test_what_cannot_be_made(

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-import yaml
 from helpers.set_transformer import DIM, HEADS, RANDOM, VARIANTS, seeded
 
 from sampled_transformer import create_model
 from sampled_transformer.data.transforms import PRESETS
-from sampled_transformer.training.recipes import list_recipes, recipe_text
+from sampled_transformer.training.recipes import list_recipes, read_recipe
 from sampled_transformer.training.settings import DataOptions, OptimiserOptions
 
 every = pytest.mark.parametrize("variant", VARIANTS)
@@ -120,7 +119,7 @@ def test_bad_arguments_are_named() -> None:
 
 @pytest.mark.parametrize("name", [name for name in list_recipes() if name.startswith("set-transformer-")])
 def test_recipes_build_the_network_of_the_table(name: str) -> None:
-    tree = yaml.safe_load(recipe_text(name))
+    tree = read_recipe(name)
     assert (tree["recipe"], tree["model"]) == (name, "set-transformer")
     OptimiserOptions(**tree["optimiser"])
     assert not DataOptions("modelnet40", **tree["data"]).normals

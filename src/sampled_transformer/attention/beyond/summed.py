@@ -58,12 +58,13 @@ class SummedAttention(CyclicAttention):
         (query, near_query), (key, near_key), (value, near_value) = (
             x.split([self.heads - self.local, self.local], 2) for x in (query, key, value)
         )
-        parts = []
-        if self.local < self.heads:
-            parts.append(summary_attention(query, key, value, sets.mask))
-        if self.local:
-            parts.append(super().attend(near_query, near_key, near_value, positions, sets, cycle))
-        return torch.cat(parts, 2)
+        if self.local == self.heads:
+            return super().attend(near_query, near_key, near_value, positions, sets, cycle)
+        summary = summary_attention(query, key, value, sets.mask)
+        if not self.local:
+            return summary
+        near = super().attend(near_query, near_key, near_value, positions, sets, cycle)
+        return torch.cat([summary, near], 2)
 
     def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
         return window_attention(query, key, value, cycle, self.window, self.scale)
