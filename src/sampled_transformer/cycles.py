@@ -231,9 +231,9 @@ class Cycle:
         """Eq. 3: windows of `size` points with stride `size - 1`, wrapping; a shorter last window is padded with -1.
 
         Plain (heads, windows, size); padded (batch, heads, windows, size), where a small set has rows of -1; packed
-        (heads, windows of all sets, size). Neighbouring windows share one point, the link. A set that fits into one
-        window is that window, without a link: the paper has n_s <= n and leaves this case open. Its path closes on its
-        own first point, so that the pattern of Eq. 4 stays one cycle.
+        (heads, windows of all sets, size). Neighbouring windows share one point, the link. A set of fewer
+        than `size` points is one window, without a link: the paper has n_s <= n and leaves this case open. Its path
+        closes on its own first point, so that the pattern of Eq. 4 stays one cycle.
         """
         return self._windows(size, linked=True)
 

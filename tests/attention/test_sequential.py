@@ -24,6 +24,14 @@ def test_both_compositions_agree_where_one_subset_holds_the_set(inner: str, n: i
     torch.testing.assert_close(sequential(x, cycle=cycle), parallel(x, cycle=cycle), rtol=0, atol=1e-12)
 
 
+def test_as_many_points_as_a_subset_has_make_two_subsets() -> None:
+    """R^i has n_s - 1 points: the last one is alone with its link, and composing differs."""
+    parallel, sequential = pair(subset=8)
+    x, cycle = torch.randn(3, 8, 8, dtype=torch.float64), Cycle.sample(8)
+    assert cycle.subsets(8).shape[1] == 2
+    assert not torch.allclose(sequential(x, cycle=cycle), parallel(x, cycle=cycle))
+
+
 def test_both_agree_for_small_sets_among_larger_ones() -> None:
     parallel, sequential = pair(subset=5)
     x, ptr = torch.randn(14, 8, dtype=torch.float64), torch.tensor([0, 3, 3, 7, 14])

@@ -31,7 +31,7 @@ FLOORS = [
     ["cli", "__main__", "__init__"],
 ]
 SEALED = {  # what a room may import, where the floors allow more
-    "theory": ["cycles", "sets", "support"],
+    "theory": ["support"],
     "data": ["support", "geometry", "sets"],
 }
 

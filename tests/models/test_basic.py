@@ -87,5 +87,5 @@ def test_sets_without_points_give_finite_logits() -> None:
 
 
 def test_bad_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="classes, depth: expected at least 1"):
+    with pytest.raises(ValueError, match="classes: expected at least 1, got 0"):
         create_model("basic", classes=0)

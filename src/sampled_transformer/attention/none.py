@@ -11,7 +11,9 @@ from .base import Attention
 
 
 class NoAttention(Attention):
-    """Attn(X) = 0, without parameters: a block around it updates every point by itself (the paper's "MLP + FC")."""
+    """Attn(X) = 0, without parameters: a block around it updates every point by itself ("MLP + FC" in section 5.2
+    of the paper, https://openreview.net/forum?id=F7f4BYnDAIc).
+    """
 
     takes_packed = True
 

@@ -22,8 +22,8 @@ def attend_in_turn(layer: SampledAttention, x: Tensor, sets: Sets, cycle: Cycle)
         SAttn(X) = g^l(X^l) o ... o g^1(X^1)                                                              (Eq. 5c)
 
     The walk carries two columns along: the link to the next subset, and the first point of the cycle, to which the last
-    subset returns. So a step costs the same for every n, forward and backward. A set that fits into one subset has
-    nothing to compose: its path closes on its own first point, as the parallel cycle does.
+    subset returns. So a step costs the same for every n, forward and backward. A set of fewer than n_s points
+    is one subset and has nothing to compose: its path closes on its own first point, as the parallel cycle does.
     """
     order, lengths = _in_order(x, sets, cycle)
     walked = x.gather(1, order[..., None].expand_as(x))

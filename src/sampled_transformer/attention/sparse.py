@@ -15,8 +15,8 @@ class SparseAttention(Attention):
 
         Head_k = W_V X_A softmax[(W_K X_A)^T W_Q x_k],    A = {k, k + 1 mod n}
 
-    This is the paper's rival of equal cost (section 5.2). Its result depends on the order of the points, which is its
-    flaw as a layer for sets and the reason to compare with it.
+    This is the rival of equal cost in section 5.2 of the paper, https://openreview.net/forum?id=F7f4BYnDAIc. Its result
+    depends on the order of the points, which is its flaw as a layer for sets and the reason to compare with it.
     """
 
     takes_packed = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, is_dataclass, replace
@@ -92,8 +93,10 @@ class Option:
         text, default = self.field.help, to_tree(self.field.default)
         if self.required and self.positional is None:
             text += " Required."
-        elif not (self.required or default is False or default in (None, "", [], {}) or "(default" in text):
-            text = f"{text.removesuffix('.')} (default: {'true' if default is True else default})."
+        elif not (self.required or default is False or default in (None, "", [], {})):
+            # What the text says of its default holds where none is set; some settings set one.
+            text = re.sub(r" \(default: [^()]*\)", "", text).removesuffix(".")
+            text = f"{text} (default: {'true' if default is True else default})."
         return text.replace("%", "%%")
 
 

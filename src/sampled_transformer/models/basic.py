@@ -56,8 +56,9 @@ class BasicClassifier(nn.Module):
         attention_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if classes < 1 or depth < 1:
-            raise ValueError(f"classes, depth: expected at least 1, got {classes} and {depth}")
+        for name, size in {"classes": classes, "depth": depth, "dim": dim, "embedding": embedding}.items():
+            if size < 1:
+                raise ValueError(f"{name}: expected at least 1, got {size}")
         self.position_mlp = PointMLP(3, embedding, dim, batch_norm)
         self.normal_mlp = PointMLP(3, embedding, dim, batch_norm) if normals else None
         self.blocks = nn.ModuleList(

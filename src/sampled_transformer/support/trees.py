@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
@@ -173,7 +173,7 @@ def convert(value: Any, kind: Any, path: str) -> Any:
             return float(value)
         if one in (int, str, bool) and type(value) is one:
             return value
-        if origin is list and isinstance(value, list | tuple):
+        if origin in (list, Sequence) and isinstance(value, list | tuple):
             return [convert(item, inner[0], path) for item in value]
         if origin is tuple and isinstance(value, list | tuple) and len(value) == len(inner):
             return tuple(convert(item, item_kind, path) for item, item_kind in zip(value, inner, strict=True))
@@ -194,7 +194,7 @@ def describe(kind: Any) -> str:
             words.append(f"one of {', '.join(map(str, inner))}")
         elif origin is tuple:
             words.append(f"a list of {len(inner)} values")
-        elif origin is list:
+        elif origin in (list, Sequence):
             words.append("a list such as [1,2]" if inner[0] is int else "a list such as [a,b]")
         elif is_free(one):
             words.append("names and values")

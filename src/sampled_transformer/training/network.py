@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 from torch import nn
 
 from ..attention import REGISTRY as MECHANISMS
 from ..models import REGISTRY as MODELS
 from ..models import MaskedAutoencoder, MaskedAutoencoderClassifier, create_model
+from ..models.set_transformer import ISAB
 from ..support.registry import UnknownOptionError, look_up
+from ..support.trees import convert
 from ..weights import find_weights
 from .initial import network_options
 from .loading import View
@@ -50,12 +52,27 @@ def build_network(model: str, options: Mapping[str, Any], decided: Iterable[str]
     mechanism = options.get("attention", "none")
     look_up("attention", mechanism, MECHANISMS)
     within = options.get("attention_options") or {}
+    check_values(MODELS[model], options, "options")
+    induced = mechanism == "induced" and model.startswith("set-transformer")
+    check_values(ISAB if induced else MECHANISMS[mechanism], within, "options.attention_options")
     try:
         return create_model(model, **options)
     except UnknownOptionError as error:
         raise ValueError(refusal("options.attention_options", error, within)) from None
-    except TypeError as error:  # an option of the wrong type
-        raise ValueError(f"options: {error}") from None
+    except (RuntimeError, TypeError) as error:  # torch refuses a size
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"options: expected sizes that make a network, got {dict(options)} ({reason})") from None
+
+
+def check_values(kind: Any, options: Mapping[str, Any], where: str) -> None:
+    """Refuse values of another type than the arguments of a class have."""
+    hints = get_type_hints(kind.__init__)
+    for hint in list(hints.values()):
+        if get_origin(hint) is Unpack:
+            hints |= get_type_hints(get_args(hint)[0])
+    for name, value in options.items():
+        if name in hints:
+            convert(value, hints[name], f"{where}.{name}")
 
 
 def refusal(where: str, error: UnknownOptionError, options: Mapping[str, Any]) -> str:

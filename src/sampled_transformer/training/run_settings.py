@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ..support.printable import printable
-from ..support.trees import Tree, flat, from_tree, merge, read_file, to_tree, write_yaml
+from ..support.trees import Tree, flat, from_tree, merge, read_file, read_value, to_tree, write_yaml
 from .recipes import read_recipe
 
 
@@ -82,4 +82,6 @@ class RunSettings:
 def _option(name: str, value: Any) -> str:
     if isinstance(value, bool) and "." not in name:  # a switch; options within options take a value
         return f"--{name}" if value else f"--no-{name}"
-    return f"--{name} {shlex.quote(value if isinstance(value, str) else json.dumps(value))}"
+    if isinstance(value, str) and not (name.startswith("options.") and read_value(value) != value):
+        return f"--{name} {shlex.quote(value)}"
+    return f"--{name} {shlex.quote(json.dumps(value))}"  # the text "1" too, which would be read as a number

@@ -1,4 +1,4 @@
-"""Estimators of dense attention from a few random keys; not part of the paper."""
+"""Estimators of dense attention (https://arxiv.org/abs/1706.03762) from a few random keys; not in the paper."""
 
 from __future__ import annotations
 

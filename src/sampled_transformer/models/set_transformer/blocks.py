@@ -1,11 +1,12 @@
 """The blocks of the Set Transformer: MAB, SAB, ISAB and PMA (Lee et al. 2019, https://arxiv.org/abs/1810.00825).
 
-They are the blocks of Lee et al.'s public code, in which the scale is 1 / sqrt(dim), not that of a head, the residual
-starts at the projected query, there is no LayerNorm, and only the ReLU layer mixes the heads.
+They are the blocks of Lee et al.'s public code: the scale is 1 / sqrt(dim) with the full width dim, the residual starts
+at the projected query, there is no LayerNorm, and only the ReLU layer mixes the heads.
 
 The inducing points of ISAB and the seeds of PMA are parameters, the same queries q for all sets. We carry them through
 the projection of the keys instead of projecting the points y: (W_q q).(W_k y) = (W_k^T W_q q).y, and the mean of W_v y
-is W_v times the mean of y. The result is the same up to rounding and takes half the time.
+is W_v times the mean of y. The result is the same up to rounding and takes half the time. Forward hooks on `key` and
+`value` of such a block never fire, as nothing calls these layers; their weights take part.
 """
 
 from __future__ import annotations
@@ -51,8 +52,19 @@ class MAB(nn.Module):
         self.value = Linear(key_dim or dim, dim)
         self.output = Linear(dim, dim)
 
-    def forward(self, x: Tensor, y: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x (batch, queries, query_dim) reads y (batch, n, key_dim); mask (batch, n), True where y is real."""
+    def forward(
+        self,
+        x: Tensor,
+        y: Tensor,
+        mask: Tensor | None = None,
+        average: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """x (batch, queries, query_dim) reads y (batch, n, key_dim); mask (batch, n), True where y is real.
+
+        With `average`, x (queries, query_dim) are queries that all sets share, see `summarise`.
+        """
+        if average is not None:
+            return self.summarise(x, y, average)
         query = self.query(x)
         read = read_all(self.split(query), self.split(self.key(y)), self.split(self.value(y)), mask, self.dim**-0.5)
         return self.finish(query, read)
@@ -170,7 +182,7 @@ class ISAB(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(batch, n, inputs) -> (batch, n, dim), n at least 1."""
-        out: Tensor = self.mab1(x, self.mab0.summarise(self.inducing, x, self.averaging(x, mask)))
+        out: Tensor = self.mab1(x, self.mab0(self.inducing, x, average=self.averaging(x, mask)))
         return out
 
     def averaging(self, x: Tensor, mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
@@ -217,7 +229,8 @@ class PMA(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(batch, n, dim) -> (batch, seeds, dim)."""
         allowed = None if mask is None else mask[:, None]
-        return self.mab.summarise(self.seeds, x, partial(average, allowed=allowed))
+        out: Tensor = self.mab(self.seeds, x, average=partial(average, allowed=allowed))
+        return out
 
 
 def learnable_points(count: int, dim: int) -> nn.Parameter:
