@@ -47,7 +47,7 @@ def test_the_last_column_is_the_file_of_the_names() -> None:
     rows = [line.split("|") for line in TEXT.splitlines() if line.startswith("| ") and "`sampled_transformer" in line]
     assert rows
     for _, _, _, code, files, _ in rows:
-        found = [inspect.getsourcefile(inspect.unwrap(resolve(name))) for name in re.findall(NAME, code)]  # type: ignore[arg-type]
+        found = [inspect.getsourcefile(inspect.unwrap(resolve(name))) for name in re.findall(NAME, code)]
         stated = [str(SOURCES / file) for file in re.findall(r"`([\w/]+\.py)`", files)]
         assert sorted(stated) == sorted(set(map(str, found)))
 
