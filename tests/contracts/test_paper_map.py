@@ -14,8 +14,10 @@ import pytest
 from sampled_transformer.training.recipes import list_recipes
 from sampled_transformer_lab.studies import STUDIES
 
+SOURCES = Path(__file__).parents[2] / "src" / "sampled_transformer"
 TEXT = (Path(__file__).parents[2] / "docs" / "paper.md").read_text(encoding="utf-8")
-NAMES = sorted(set(re.findall(r"`(sampled_transformer(?:_lab)?(?:\.\w+)+)`", TEXT)))
+NAME = r"`(sampled_transformer(?:_lab)?(?:\.\w+)+)`"
+NAMES = sorted(set(re.findall(NAME, TEXT)))
 
 
 def resolve(name: str) -> object:
@@ -39,6 +41,15 @@ def _attribute(owner: object, name: str) -> object:
 @pytest.mark.parametrize("name", NAMES)
 def test_name_exists(name: str) -> None:
     assert resolve(name) is not None
+
+
+def test_the_last_column_is_the_file_of_the_names() -> None:
+    rows = [line.split("|") for line in TEXT.splitlines() if line.startswith("| ") and "`sampled_transformer" in line]
+    assert rows
+    for _, _, _, code, files, _ in rows:
+        found = [inspect.getsourcefile(inspect.unwrap(resolve(name))) for name in re.findall(NAME, code)]
+        stated = [str(SOURCES / file) for file in re.findall(r"`([\w/]+\.py)`", files)]
+        assert sorted(stated) == sorted(set(map(str, found)))
 
 
 def test_a_wrong_name_is_found_out() -> None:
