@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sampled_transformer.models import BasicClassifier
@@ -69,3 +71,21 @@ def test_clouds_need_enough_points_for_their_groups() -> None:
     with pytest.raises(ValueError, match=r"data\.points: expected at least 8, for 8 groups of 4, got 7"):
         check_points(network, View("none", 7, False))
     check_points(build_network("basic", {"classes": 2, "attention": "none", **SMALL}), View("none", 1, False))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dim": "abc"}, r"options\.dim: expected a whole number, got 'abc'"),
+        ({"dim": 100.0}, r"options\.dim: expected a whole number, got 100\.0"),
+        ({"dim": -3}, "dim: expected at least 1, got -3"),
+        ({"batch_norm": "maybe"}, r"options\.batch_norm: expected true or false, got 'maybe'"),
+        ({"attention_options": {"samples": "eight"}}, r"options\.attention_options\.samples: expected a whole number"),
+        ({"attention_options": {"bias": 3}}, r"options\.attention_options\.bias: expected true or false, got 3"),
+        ({"dim": 2**62}, "options: expected sizes that make a network, got"),
+    ],
+)
+def test_values_of_a_wrong_type_or_size(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        build_network("basic", {"classes": 3, "attention": "sampled", "heads": 1, **options})
+    assert "\n" not in str(caught.value)
