@@ -124,9 +124,7 @@ def test_weights_are_found_by_path_by_run_and_by_name(tmp_path: Path) -> None:
     assert find_weights(str(tmp_path)) == path
     for name in list_weights():
         assert find_weights(name).is_file()
-    with pytest.raises(
-        WeightsError, match=r"brick: no such file, run folder or shipped weights \(.*mean 'bricks'"
-    ):
+    with pytest.raises(WeightsError, match=r"brick: no such file, run folder or shipped weights \(.*mean 'bricks'"):
         find_weights("brick")
 
 

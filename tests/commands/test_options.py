@@ -200,9 +200,7 @@ def test_files_are_checked(text: str, message: str, tmp_path: Path) -> None:
 
 
 def test_a_recipe_of_another_command_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="recipe: expected a recipe of `cluster train`, got 'basic-dense'"
-    ):
+    with pytest.raises(ValueError, match="recipe: expected a recipe of `cluster train`, got 'basic-dense'"):
         Command("program cluster train", cluster)(["--out", "x", "--recipe", "basic-dense"])
 
 

@@ -180,5 +180,5 @@ def test_weights_of_a_pre_training_start_a_classifier(
     assert yaml.safe_load(Path("plain", "config.yaml").read_text())["attention"] == "dense"
     assert main(["train", "--out", "plain", "--resume"]) == 0
     assert main([*plain, "--out", "wide", "--options.dim", "32"]) == 2
-    assert "fits another network: options.dim: expected 32, got 16" in capsys.readouterr().err
+    assert "init: expected weights of a network with options.dim 32, got" in capsys.readouterr().err
     assert not Path("wide").exists()
