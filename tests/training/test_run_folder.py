@@ -55,6 +55,8 @@ def test_a_run_continues_only_with_its_own_settings(settings: Settings) -> None:
     check_folder(folder, replace(settings, epochs=99), resume=True)
     with pytest.raises(ValueError, match=r"^seed: expected \d+, as when the run in .*run was started, got \d+$"):
         check_folder(folder, replace(settings, seed=1), resume=True)
+    with pytest.raises(ValueError, match=r"^options\.new: expected nothing, as when .* was started, got 3$"):
+        check_folder(folder, replace(settings, options={**settings.options, "new": 3}), resume=True)
     (folder / "config.yaml").write_text("data: 3\n")
     with pytest.raises(ValueError, match=r"config\.yaml: not the configuration of a run of `train` \(.*data: expected"):
         check_folder(folder, settings, resume=True)

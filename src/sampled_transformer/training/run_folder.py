@@ -46,8 +46,12 @@ def check_folder(folder: Path, settings: RunSettings, resume: bool) -> None:
     differing = earlier.differences(settings)
     if differing:
         name = differing[0]
-        before, now = (dict(flat(one.tree())).get(name, "nothing") for one in (earlier, settings))
+        before, now = (_shown(dict(flat(one.tree())).get(name)) for one in (earlier, settings))
         raise ValueError(f"{name}: expected {before}, as when the run in {printable(folder)} was started, got {now}")
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else printable(str(value))
 
 
 def read_settings(config: Path, kind: type[AnySettings]) -> AnySettings:

@@ -42,7 +42,7 @@ def test_times_are_ratios_to_sampled(tmp_path: Path) -> None:
     assert "flex" not in page
 
 
-def test_the_papers_memory_stands_beside_ours(tmp_path: Path) -> None:
+def test_our_memory_is_compared_with_the_papers(tmp_path: Path) -> None:
     points = [256, 512, 768, 1024, 2048, 3072, 4096, 8192]
     memory = [{"mechanism": "sampled", "points": n, "peak_bytes": n * 2**20} for n in points]
     memory += [{"mechanism": "dense-explicit", "points": n, "left_out": "does not fit"} for n in points]
