@@ -86,7 +86,7 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
             ["--data", "bricks", *OUT, "--config", "none.yaml"],
             "none.yaml: No such file or directory; expected a YAML file",
         ),
-        (["--data", "bricks", *OUT, "--model", "mae"], "trained by the command `pretrain`"),
+        (["--data", "bricks", *OUT, "--model", "mae"], "which the command `pretrain` trains"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(arguments, message, capsys, tmp_path, monkeypatch):
