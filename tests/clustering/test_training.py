@@ -108,7 +108,7 @@ def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSetti
         train(settings)
     with pytest.raises(ValueError, match=r"rate: expected .*, as when the run in .* was started, got"):
         train(replace(settings, rate=1e-2), resume=True)
-    with pytest.raises(ValueError, match=r"data\.points: expected \[10, 20\], as when .* was started, got \[100, 500\]"):
+    with pytest.raises(ValueError, match=r"data\.points: expected \[10, 20\], as when .* started, got \[100, 500\]"):
         train(replace(settings, data=MixtureOptions()), resume=True)
     Path(settings.out, "last.ckpt").write_bytes(b"broken")
     with pytest.raises(ValueError, match="damaged checkpoint"):
