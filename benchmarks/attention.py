@@ -27,8 +27,9 @@ from sampled_transformer.attention.compiled import Compiled
 from sampled_transformer.support.machine import machine
 from sampled_transformer.support.memory import give_back_memory, keep_freed_memory
 from sampled_transformer_lab.bench.measure import interleaved, kept_bytes, load, memory
+from sampled_transformer_lab.bench.setting import Setting
 from sampled_transformer_lab.bench.study import slope
-from sampled_transformer_lab.bench.subjects import Setting, Subject
+from sampled_transformer_lab.bench.subjects import Subject
 
 SETTING = Setting(batch=8, heads=8, head_dim=32)
 ROUNDS = 41  # the speed of a machine changes from second to second

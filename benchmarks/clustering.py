@@ -36,7 +36,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ISAB(16)+PMA as published": ("set-transformer-mixture", {}),
     "rows: 2 points per inducing point": ("set-transformer-mixture", {"attention_options": {"reading": "rows"}}),
     **{
-        f"columns: {kept} inducing points per point": (
+        f"columns: {kept} inducing point{'s' if kept > 1 else ''} per point": (
             "set-transformer-mixture",
             {"attention_options": {"reading": "columns", "kept": kept}},
         )

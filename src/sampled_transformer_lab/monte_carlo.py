@@ -79,7 +79,7 @@ def relative_error(estimated: Tensor, exact: Tensor) -> float:
 
 @torch.inference_mode()
 def errors(layer: SampledAttention, x: Tensor, rounds: Sequence[int], seeds: int = SEEDS) -> dict[str, Any]:
-    """Relative errors against dense attention by estimate and rounds (means over seeds), and that of the limit."""
+    """Relative errors against dense attention by estimate and rounds (means over seeds), the limit included."""
     dense, limit = dense_output(layer, x), average_limit(layer, x)
     found: dict[str, list[float]] = {name: [] for name in (*ESTIMATES, LIMIT)}
     for count in rounds:

@@ -44,7 +44,7 @@ class Study:
         ours: the row that all others are compared with. With `rival`, the prefix of our rows.
         rival: the prefix of the rival rows; "ours-x" is then compared with "rival-x".
         subject: what a sentence calls `ours`.
-        beside: rows of other studies, as (study, row), that are shown and compared too.
+        borrowed: rows of other studies, as (study, row), that are shown and compared too.
         paper_column: the setting of the paper's figures, shown in the heading of their column.
         note: text above the table.
     """
@@ -55,7 +55,7 @@ class Study:
     ours: str = ""
     rival: str = ""
     subject: str = "sampled"
-    beside: Sequence[tuple[str, str]] = ()
+    borrowed: Sequence[tuple[str, str]] = ()
     paper_column: str = ""
     note: str = ""
 
@@ -75,7 +75,7 @@ class Study:
             return []
         if not self.rival:
             own = [name for name, row in self.rows.items() if name != self.ours and not row.prints]
-            return [(self.ours, name) for name in (*own, *(row for _, row in self.beside))]
+            return [(self.ours, name) for name in (*own, *(row for _, row in self.borrowed))]
         names = [(name, self.rival + name.removeprefix(self.ours)) for name in self.rows if name.startswith(self.ours)]
         return [pair for pair in names if pair[1] in self.rows]
 
@@ -252,7 +252,7 @@ STUDIES = {
         "Beyond the paper: clustering with sampled forms that read every point, 10,000 steps",
         _cluster_forms("--steps 10000"),
         kind="clustering",
-        beside=[("cluster-short", "cluster-columns")],
+        borrowed=[("cluster-short", "cluster-columns")],
         note="The last row comes from the study cluster-short. We chose no form by this table: four of 16 inducing "
         "points per point was the first form we trained, and the long run uses it.",
     ),
@@ -300,7 +300,7 @@ STUDIES = {
         },
         ours="basic-rotary",
         subject="rotary",
-        beside=[("basic-modelnet40", "basic-dense"), ("basic-modelnet40", "basic-sampled")],
+        borrowed=[("basic-modelnet40", "basic-dense"), ("basic-modelnet40", "basic-sampled")],
         note="Linear attention, rotary attention, and summed attention: heads that read sums over the whole set, "
         "without and with two local heads. All use the same recipe as the other mechanisms; the dense and sampled rows "
         "come from the study basic-modelnet40. The aim was an O(n) layer within half a point of dense attention and "

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from sampled_transformer.clustering.settings import ClusterSettings, MixtureChanges, MixtureOptions
+from sampled_transformer.support.trees import fields_of
 
 
 def test_the_defaults_are_those_of_the_papers() -> None:
@@ -58,6 +59,15 @@ def test_changes() -> None:
 def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ClusterSettings(**{"out": "-", **options})
+
+
+def test_changes_have_the_fields_and_help_texts_of_the_options() -> None:
+    options, changes = fields_of(MixtureOptions), fields_of(MixtureChanges)
+    assert list(changes) == list(options)
+    for name, one in changes.items():
+        assert (one.kind, one.default) == (options[name].kind | None, None)
+    assert changes["spread"].help == options["spread"].help == "Means are uniform in (-spread, spread)."
+    assert changes["dimension"].help == "Dimension of the points; it must fit the network."
 
 
 def test_only_what_is_given_changes() -> None:

@@ -104,11 +104,11 @@ def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSetti
     with pytest.raises(ValueError, match="no run to resume"):
         train(settings, resume=True)
     train(settings)
-    with pytest.raises(ValueError, match="exists already; choose another --out, or --resume"):
+    with pytest.raises(ValueError, match="which exists already; choose another one, or --resume"):
         train(settings)
-    with pytest.raises(ValueError, match=r"rate: expected the value that the run in .* was started with"):
+    with pytest.raises(ValueError, match=r"rate: expected .*, as when the run in .* was started, got"):
         train(replace(settings, rate=1e-2), resume=True)
-    with pytest.raises(ValueError, match=r"data\.points: expected the value that the run"):
+    with pytest.raises(ValueError, match=r"data\.points: expected \[10, 20\], as when .* started, got \[100, 500\]"):
         train(replace(settings, data=MixtureOptions()), resume=True)
     Path(settings.out, "last.ckpt").write_bytes(b"broken")
     with pytest.raises(ValueError, match="damaged checkpoint"):

@@ -28,9 +28,9 @@ def test_folds_are_measured_and_continue(
     assert json.loads(Path("few", "result.json").read_text())["recipe"] == "fewshot-5way-10shot-small"
     assert yaml.safe_load(Path("few", "config.yaml").read_text())["init"] == str(pretrained)
     assert main(words) == 2
-    assert "few: exists already" in capsys.readouterr().err
+    assert "got few, which exists already" in capsys.readouterr().err
     assert main([*words, "--resume", "--scratch"]) == 2
-    assert "scratch: expected the value that the run in few was started with" in capsys.readouterr().err
+    assert "scratch: expected False, as when the run in few was started, got True" in capsys.readouterr().err
     assert main(["fewshot", str(pretrained), "--out", "few", "--resume", "--folds", "3"]) == 0
     assert "fold 3/3: " in capsys.readouterr().out
 

@@ -86,7 +86,7 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
             ["--data", "bricks", *OUT, "--config", "none.yaml"],
             "none.yaml: No such file or directory; expected a YAML file",
         ),
-        (["--data", "bricks", *OUT, "--model", "mae"], "trained by the command `pretrain`"),
+        (["--data", "bricks", *OUT, "--model", "mae"], "which the command `pretrain` trains"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(arguments, message, capsys, tmp_path, monkeypatch):
@@ -180,5 +180,5 @@ def test_weights_of_a_pre_training_start_a_classifier(
     assert yaml.safe_load(Path("plain", "config.yaml").read_text())["attention"] == "dense"
     assert main(["train", "--out", "plain", "--resume"]) == 0
     assert main([*plain, "--out", "wide", "--options.dim", "32"]) == 2
-    assert "fits another network: options.dim: expected 32, got 16" in capsys.readouterr().err
+    assert "init: expected weights of a network with options.dim 32, got" in capsys.readouterr().err
     assert not Path("wide").exists()

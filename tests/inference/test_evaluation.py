@@ -110,7 +110,7 @@ def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
     with pytest.raises(DataError, match="expected at least 24 points per shape, got 20"):
         evaluate(weights, str(tmp_path))
     write_pack(make_pack(5, 1, normals=False), tmp_path / "test.npz")
-    with pytest.raises(DataError, match="has no normals"):
+    with pytest.raises(DataError, match="expected normals, got none"):
         evaluate(weights, str(tmp_path))
 
 

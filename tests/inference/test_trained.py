@@ -33,7 +33,7 @@ def test_a_view_that_cannot_be_is_refused(data) -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("mae", r"a\.safetensors: expected a classifier, got a 'mae'.*--model mae-classifier --init"),
+        ("mae", r"a\.safetensors: expected a classifier, got a 'mae'.*finetune-modelnet40-small --init"),
         ("set-transformer-mixture", r"expected a classifier, got 'set-transformer-mixture'.*`cluster fit`"),
     ],
 )

@@ -36,9 +36,9 @@ def test_studies_that_need_a_data_set_of_the_user() -> None:
     }
 
 
-def test_rows_beside_a_study_exist_and_are_compared() -> None:
+def test_borrowed_rows_exist_and_are_compared() -> None:
     for study in STUDIES.values():
-        for other, row in study.beside:
+        for other, row in study.borrowed:
             assert row in STUDIES[other].rows
             assert row not in study.rows
             assert not study.ours or (study.ours, row) in study.pairs()

@@ -57,13 +57,16 @@ def test_a_run_has_its_page(runs: dict[str, Path]) -> None:
     assert result["command"] in text
 
 
-def test_runs_beside_each_other(runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_runs_on_one_page(runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "both.html"
     assert main(["report", *map(str, runs.values()), "--out", str(target)]) == 0
     text = " ".join(Page(target.read_text("utf-8")).words)
     assert all(str(folder) in text for folder in runs.values())
     assert main(["report", str(tmp_path), "--out", str(target)]) == 2
-    assert "expected the folder of a run with at least one finished epoch" in capsys.readouterr().err
+    assert (
+        f"runs: expected the folder of a run with at least one finished epoch, got {tmp_path}"
+        in capsys.readouterr().err
+    )
 
 
 def test_metrics_are_numbers(runs: dict[str, Path]) -> None:

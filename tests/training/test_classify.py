@@ -9,7 +9,6 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from sampled_transformer.data import Batch
-from sampled_transformer.inference.metrics import accuracies, confused_pairs
 from sampled_transformer.training.classify import Classify
 from sampled_transformer.training.settings import OptimiserOptions
 
@@ -67,9 +66,3 @@ def test_answers_that_are_not_finite_are_refused() -> None:
     fit(task, [points], [[Batch(points.points * float("nan"), None, points.labels)]])
     with pytest.raises(ValueError, match=r"answers are no longer finite: lower --optimiser\.rate"):
         task.figures()
-
-
-def test_accuracies_leave_out_classes_without_shapes() -> None:
-    confusion = torch.tensor([[3, 1, 0], [0, 0, 0], [0, 1, 1]])
-    assert accuracies(confusion) == {"accuracy": pytest.approx(4 / 6), "mean_class_accuracy": pytest.approx(0.625)}
-    assert confused_pairs(confusion, "abc") == [("a", "b", 1), ("c", "b", 1)]

@@ -85,7 +85,7 @@ def test_stopped_folds_go_on_and_give_the_same(settings, tmp_path, monkeypatch):
     assert len(more["folds"]) == 4
     with pytest.raises(ValueError, match="exists already"):
         few_shot(settings)
-    with pytest.raises(ValueError, match="shot: expected the value that the run in"):
+    with pytest.raises(ValueError, match=r"shot: expected 6, as when the run in .* was started, got 5"):
         few_shot(replace(settings, shot=5), resume=True)
 
 
@@ -149,7 +149,7 @@ def test_options_of_the_classifier(settings):
         ({"queries": 9}, "way: expected at most 0, got 2, because 0 of 3 classes have 6 shapes for training and 9"),
         ({"way": 4}, "way: expected at most 3, got 4, because 3 of 3 classes"),
         ({"options": {"groups": 40}}, "data.points: expected at least 40, for 40 groups of 8, got 32"),
-        ({"options": {"heads": 4}}, "options.heads: expected 4, got 2"),
+        ({"options": {"heads": 4}}, "options.heads 4, got .* with 2"),
         ({"options": {"classes": 7}}, "options.classes: expected none, because the data decides it, got 7"),
         ({"init": "nowhere"}, "nowhere: no such file, run folder or shipped weights"),
         ({"trainer": TrainerOptions("cpu", precision="17")}, "trainer: .*17"),

@@ -130,16 +130,16 @@ def test_data_that_cannot_be_trained_on(tmp_path, make_pack):
     for bad, message in [
         (pack.select([0, 1, 2]), "expected training shapes of at least 2 classes, got 1"),
         (pack.select([0, 4, 8]), "expected more than one training shape per class"),
-        (replace(pack, labels=None), "expected labelled shapes"),
-        (replace(pack, classes=()), "expected labelled shapes"),
+        (replace(pack, labels=None), "expected labelled shapes .*, got no labels"),
+        (replace(pack, classes=()), "expected labelled shapes .*, got no names of classes"),
     ]:
         with pytest.raises(DataError, match=message):
             load_splits(write(tmp_path, bad, pack), 0)
-    with pytest.raises(DataError, match="different classes"):
+    with pytest.raises(DataError, match="expected the same classes in the train and test splits, got "):
         load_splits(write(tmp_path, pack, replace(pack, classes=("x", "disc", "ball"))), 0)
     options = write(tmp_path, pack, make_pack(4, 0, normals=False))
     assert not load_splits(options, 0).view.normals
-    with pytest.raises(DataError, match="has no normals"):
+    with pytest.raises(DataError, match="expected normals, got none"):
         load_splits(replace(options, normals=True), 0)
     with pytest.raises(DataError, match=r"data.points: expected at most 48"):
         load_splits(replace(options, points=49), 0)

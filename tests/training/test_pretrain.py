@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from helpers.runs import rows, same, weights
-from lightning.pytorch import Callback
 
 from sampled_transformer.data import write_pack
-from sampled_transformer.training import run as runs
 from sampled_transformer.training.pretrain import PretrainRun, pretrain
 from sampled_transformer.training.run import Run, train
 from sampled_transformer.training.run_folder import read_settings
@@ -75,30 +71,13 @@ def test_the_probe_changes_nothing_of_the_training(settings, tmp_path):
     assert "probe_accuracy" not in rows(tmp_path / "two")[-1]
 
 
-class InterruptAt(Callback):
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def on_train_batch_end(self, trainer, *_):
-        if trainer.global_step == self.step:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
-@pytest.mark.parametrize("step", [2, 5])  # five steps an epoch
-def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, monkeypatch, step):
+@pytest.mark.parametrize("step", [2, 5])  # five steps per epoch
+def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, interrupt, step):
     settings = replace(settings, epochs=2)
     pretrain(replace(settings, out=str(tmp_path / "whole")))
-    build = runs.build_trainer
-
-    def build_with(settings, record):
-        trainer = build(settings, record)
-        trainer.callbacks.append(InterruptAt(step))
-        return trainer
-
-    with monkeypatch.context() as context:
-        context.setattr(runs, "build_trainer", build_with)
-        with pytest.raises(KeyboardInterrupt, match=r"go on with: sampled-transformer pretrain --out .*run --resume"):
-            pretrain(settings)
+    interrupt(step)
+    with pytest.raises(KeyboardInterrupt, match=r"go on with: sampled-transformer pretrain --out .*run --resume"):
+        pretrain(settings)
     pretrain(settings, resume=True)
     assert same(weights(settings.out), weights(tmp_path / "whole"))
     for one, two in zip(rows(settings.out), rows(tmp_path / "whole"), strict=True):
@@ -138,11 +117,11 @@ def test_fine_tuning_begins_with_the_encoder(settings, make_pack, tmp_path, caps
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim": 32}, "options.dim: expected 32, got 16"),
-        ({"heads": 4}, "options.heads: expected 4, got 2"),
-        ({"depth": 3}, "options.depth: expected 3, got 2"),
-        ({"activation": "gelu"}, "options.activation: expected gelu, got relu"),
-        ({"norm": False}, "options.norm: expected False, got True"),
+        ({"dim": 32}, "dim 32, got .*model.safetensors with 16"),
+        ({"heads": 4}, "heads 4, got .*model.safetensors with 2"),
+        ({"depth": 3}, "depth 3, got .*model.safetensors with 2"),
+        ({"activation": "gelu"}, "activation gelu, got .*model.safetensors with relu"),
+        ({"norm": False}, "norm False, got .*model.safetensors with True"),
     ],
 )
 def test_weights_of_another_encoder_are_refused(settings, make_pack, tmp_path, options, message):
@@ -151,7 +130,7 @@ def test_weights_of_another_encoder_are_refused(settings, make_pack, tmp_path, o
     run.record.save("model.safetensors", {})
     write_pack(make_pack(5, 1), Path(settings.data.source, "test.npz"))
     fine = Settings(settings.data, str(tmp_path / "fine"), "mae-classifier", options={**SMALL, **options}, trainer=CPU)
-    with pytest.raises(ValueError, match=f"init: .*model.safetensors fits another network: {message}"):
+    with pytest.raises(ValueError, match=f"init: expected weights of a network with options.{message}"):
         train(replace(fine, init=settings.out))
     assert not Path(fine.out).exists()
 
@@ -195,11 +174,11 @@ def test_settings_are_checked(settings):
         replace(settings, probe_every=-1)
     with pytest.raises(ValueError, match=r"data\.validation: expected 0"):
         replace(settings, data=replace(settings.data, validation=0.1))
-    with pytest.raises(ValueError, match="model: expected a classifier; a 'mae' is trained by the command `pretrain`"):
+    with pytest.raises(ValueError, match="model: expected a classifier, got 'mae', which the command `pretrain`"):
         train(Settings(settings.data, settings.out, "mae"))
 
 
 @pytest.mark.parametrize("rate", [1e8, 1e30])
 def test_a_training_that_diverges_is_told_in_one_line(settings, rate):
-    with pytest.raises(ValueError, match=r"no longer finite: lower --optimiser\.rate|its training has diverged"):
+    with pytest.raises(ValueError, match=r"no longer finite: lower --optimiser\.rate|expected finite features"):
         pretrain(replace(settings, optimiser=replace(settings.optimiser, rate=rate)))

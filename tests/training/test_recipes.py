@@ -5,6 +5,7 @@ from importlib.resources import files
 import pytest
 
 from sampled_transformer import list_attention
+from sampled_transformer.models.mae.autoencoder import POINT_MAE
 from sampled_transformer.training.recipes import list_recipes, read_recipe
 from sampled_transformer.training.settings import (
     FINE_TUNING,
@@ -83,7 +84,7 @@ def test_pretrain(attention: str) -> None:
 def test_point_mae() -> None:
     settings = PretrainSettings.from_recipe("pretrain-point-mae", data={"source": "x"}, out="-")
     assert (settings.data.batch, settings.optimiser.rate, settings.epochs) == (128, 1e-3, 300)
-    assert settings.options["drop_path"] == 0.1
+    assert {"attention": settings.attention, **settings.options} == POINT_MAE
 
 
 @pytest.mark.parametrize(("variant", "epochs"), [("objbg", 50), ("objonly", 50), ("pbt50rs", 10)])

@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_empty_is_not_overwritten(settings: Settings) -> No
     folder.mkdir()
     check_folder(folder, settings, resume=False)
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="run: exists already; choose another --out, or --resume the run in it"):
+    with pytest.raises(ValueError, match=r"out: expected a new or empty folder, got .*run, which exists already"):
         check_folder(folder, settings, resume=False)
 
 
@@ -53,8 +53,10 @@ def test_a_run_continues_only_with_its_own_settings(settings: Settings) -> None:
         check_folder(folder, settings, resume=True)
     write_settings(folder, settings)
     check_folder(folder, replace(settings, epochs=99), resume=True)
-    with pytest.raises(ValueError, match=r"^seed: expected the value that the run in .*run was started with$"):
+    with pytest.raises(ValueError, match=r"^seed: expected \d+, as when the run in .*run was started, got \d+$"):
         check_folder(folder, replace(settings, seed=1), resume=True)
+    with pytest.raises(ValueError, match=r"^options\.new: expected nothing, as when .* was started, got 3$"):
+        check_folder(folder, replace(settings, options={**settings.options, "new": 3}), resume=True)
     (folder / "config.yaml").write_text("data: 3\n")
     with pytest.raises(ValueError, match=r"config\.yaml: not the configuration of a run of `train` \(.*data: expected"):
         check_folder(folder, settings, resume=True)

@@ -36,7 +36,7 @@ def draw(options: MixtureOptions, sets: int, generator: torch.Generator) -> Mixt
 def fixed_sets(options: MixtureOptions, sets: int = 1000, seed: int = FIXED_SEED, batch: int = 10) -> list[Mixtures]:
     """The test sets: the same in every process, in batches of equal size. Asking for fewer gives the first ones.
 
-    With default options they are those of `fixed_mixtures`.
+    With default options they equal `fixed_mixtures`.
     """
     if sets < 1:
         raise ValueError(f"sets: expected at least 1, got {sets}")
@@ -114,7 +114,7 @@ def evaluate(
 
     Args:
         weights: The weights file.
-        changes: How the sets differ from those of the training (default: not at all).
+        changes: Changes to the sets that the network was trained on (default: none).
         sets: Number of sets.
         samples: Predict this many times and keep the likeliest mixture of each set.
         covariance: Covariance type of the EM step.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from typing import Any, ClassVar, Literal, get_type_hints
 
 from ..training.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
 class MixtureOptions:
-    """The sets to draw. The defaults are those of the paper, and of the paper of Lee et al.
+    """The sets to draw. The paper and the paper of Lee et al. have the same defaults.
 
     Args:
         points: Range [low,high) of the number of points per set; the code of Lee et al. has [300,600].
@@ -39,23 +39,24 @@ class MixtureOptions:
             raise ValueError(f"data.points: expected {least}, got {list(self.points)}")
 
 
+# The fields and help texts of `MixtureOptions`, each of which may be None.
+_OptionalMixture: Any = make_dataclass(
+    "_OptionalMixture",
+    [(name, kind | None, None) for name, kind in get_type_hints(MixtureOptions).items()],
+    namespace={"__doc__": MixtureOptions.__doc__},
+    frozen=True,
+)
+
+
 @dataclass(frozen=True)
-class MixtureChanges:
+class MixtureChanges(_OptionalMixture):  # type: ignore[misc]
     """Changes to the sets that a network was trained on (default of each: as in training).
 
     Args:
         points: Range [low,high) of the number of points per set.
         components: Gaussians per mixture; they must fit the network.
         dimension: Dimension of the points; it must fit the network.
-        spread: Means are uniform in (-spread, spread).
-        deviation: Standard deviation of all Gaussians.
     """
-
-    points: tuple[int, int] | None = None
-    components: int | None = None
-    dimension: int | None = None
-    spread: float | None = None
-    deviation: float | None = None
 
     def of(self, options: MixtureOptions) -> MixtureOptions:
         """The options with these changes."""

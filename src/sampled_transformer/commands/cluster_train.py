@@ -19,7 +19,7 @@ def cluster_train(settings: ClusterSettings, resume: bool = False) -> None:
 
 
 def figures_line(figures: dict[str, float]) -> str:
-    """The log-likelihoods per point, beside those of the true mixtures."""
+    """The log-likelihoods per point, with the values of the true mixtures in brackets."""
     return (
         f"LL0 {figures['LL0']:.4f}, LL1 {figures['LL1']:.4f} "
         f"(true mixtures: {figures['oracle_LL0']:.4f}, {figures['oracle_LL1']:.4f})"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .messages import fail, remark
+
+if TYPE_CHECKING:
+    from ..data.packing import Report
 
 
 def data_pack(
@@ -38,7 +41,6 @@ def data_pack(
     from ..data import SOURCES
     from ..data.packing import NothingPacked, pack_folder
     from ..data.repack import repack, shapes_below
-    from ..support.printable import printable
 
     folder = shapes_below(source, root)
     if options and source not in SOURCES:
@@ -64,6 +66,13 @@ def data_pack(
         raise
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped" + "; the same command goes on from here" * (folder is not None)) from None
+    return show(report, target, strict)
+
+
+def show(report: Report, target: str, strict: bool) -> int:
+    """Print what was packed and what was left out; returns the exit code."""
+    from ..support.printable import printable
+
     remark("left out", report.problems)
     remark("note", report.notes)
     counts = ", ".join(f"{split} {count}" for split, count in report.counts.items())

@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+from ..support.printable import printable
 from .extras import training_module
 
 MECHANISMS = ("sampled", "none", "dense")
@@ -34,7 +35,7 @@ def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
     _show_accuracy(runs)
     _show_answers(runs["sampled"])
     page = Path(out, "report.html")
-    write_report(page, runs, "Bricks: sampled attention beside none and dense")
+    write_report(page, runs, "Bricks: sampled attention compared with none and dense")
     print(f"\nThe report with curves, confusion matrix and the wrong answers: {page}")
     print(f"{time.perf_counter() - begin:.0f} seconds in all. Your own shapes: sampled-transformer train --help")
 
@@ -65,7 +66,8 @@ def _train_one(name: str, folder: Path, epochs: int, points: int) -> None:
     done = folder / "result.json"
     trained = json.loads(done.read_text("utf-8"))["epochs"] if done.is_file() else 0
     if trained > epochs:
-        raise ValueError(f"{folder}: trained for {trained} epochs before; choose another --out, or remove it")
+        least = f"at least {trained}, because {printable(folder)} was trained for {trained}; or choose another --out"
+        raise ValueError(f"epochs: expected {least}, got {epochs}")
     if trained == epochs:
         check_folder(folder, settings, resume=True)  # refuses a run with other options
         print(f"trained before, in {folder}")
@@ -84,7 +86,7 @@ def _show_accuracy(runs: dict[str, Path]) -> None:
 
 
 def _show_answers(folder: Path) -> None:
-    """Print the answers for a few held-out parts; their names are those of the LDraw library."""
+    """Print the answers for a few held-out parts, by their names in the LDraw library."""
     import torch
 
     from ..data import load_data

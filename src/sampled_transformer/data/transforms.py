@@ -28,8 +28,8 @@ class Transform(ABC):
             got = f"{points.dtype} {tuple(points.shape)}"
             raise ValueError(f"points: expected a floating-point tensor of shape (batch, n, 3), got {got}")
         if normals is not None and normals.shape != points.shape:
-            shapes = f"{tuple(points.shape)}, the shape of points, got {tuple(normals.shape)}"
-            raise ValueError(f"normals: expected {shapes}")
+            got = f"{tuple(normals.shape)}"
+            raise ValueError(f"normals: expected {tuple(points.shape)}, the shape of points, got {got}")
         return self.apply(points, normals, generator)
 
     @abstractmethod

@@ -106,7 +106,7 @@ def features_of(
         network.train(training)
     features = torch.cat(parts)
     if not features.isfinite().all():
-        raise ValueError("the features of the encoder are not finite: its training has diverged")
+        raise ValueError("encoder: expected finite features, got others: its training has diverged")
     return features
 
 

@@ -25,7 +25,7 @@ def view_of(description: Description, path: Path) -> View:
 
 
 def check_classifier(description: Description, path: Path) -> None:
-    """Raise a WeightsError unless the weights are those of a classifier."""
+    """Raise a WeightsError unless the weights belong to a classifier."""
     if description.model == "mae":
         raise WeightsError(
             f"{printable(path)}: expected a classifier, got a 'mae', which rebuilds shapes; "

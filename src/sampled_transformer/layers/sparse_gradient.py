@@ -16,7 +16,7 @@ class Linear(nn.Linear):
 
     Behind a max-pool over n points, the gradient of a feature reaches one point per set. With 1,024 points and 256
     features most points get none at all: neither their share of the weights' gradient nor their own needs computing.
-    The result is that of `torch.nn.Linear`, summed in another order.
+    The result equals `torch.nn.Linear`, summed in another order.
     """
 
     if TYPE_CHECKING:  # a call of torch's own module returns Any

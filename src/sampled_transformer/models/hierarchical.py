@@ -25,7 +25,7 @@ HEAD_WIDTHS = (256, 128)  # hidden layers of the head
 
 
 class HierarchicalClassifier(nn.Module):
-    """Stages that keep fewer and fewer points, the mean over those of the last, and a fully connected head.
+    """Stages that keep fewer and fewer points, mean pooling over the last stage, and a fully connected head.
 
         (P_t, X_t) = Stage_t(P_{t-1}, X_{t-1}),    t = 1, ..., stages
         logits = MLP(mean_i X_i)
@@ -40,7 +40,7 @@ class HierarchicalClassifier(nn.Module):
         stages: number of stages, t in the paper; only the first `stages` entries of the next four options are used.
         widths, neighbours, strides, blocks: for every stage, the number of features, of points per group, of points
             per kept point, and of blocks.
-        normals: read normals as features beside the coordinates.
+        normals: read normals as further features.
         hidden: r of the blocks, as a multiple of the width.
         norm: LayerNorm in the blocks. The paper writes none.
         dropout: dropout in the head.

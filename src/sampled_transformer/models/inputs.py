@@ -11,7 +11,7 @@ from ..sets import buckets, check_points, describe, pad_sets
 
 
 def check_width(points: Tensor, width: int) -> None:
-    """Refuse points whose number of coordinates is not that of the network."""
+    """Refuse points with another number of coordinates than the network takes."""
     if points.shape[-1] != width:
         raise ValueError(f"points: expected {width} coordinates, as the network was built for, got {points.shape[-1]}")
 

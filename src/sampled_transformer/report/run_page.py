@@ -69,7 +69,7 @@ def _result(folder: Path) -> dict[str, Any]:
             return result
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise ValueError(f"{printable(folder)}: expected the folder of a run with at least one finished epoch")
+    raise ValueError(f"runs: expected the folder of a run with at least one finished epoch, got {printable(folder)}")
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -1,4 +1,4 @@
-"""Names and options: how we find what a name stands for, and what we say when nothing has that name."""
+"""Names and options: the lookup of a name, and the error for an unknown name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class UnknownOptionError(ValueError):
 
 
 def look_up(kind: str, name: str, registry: Mapping[str, Thing]) -> Thing:
-    """registry[name]; a ValueError that suggests the closest name if there is none."""
+    """registry[name]; an unknown name is a ValueError that suggests the closest one."""
     if name not in registry:
         raise ValueError(unknown_name(kind, name, registry))
     return registry[name]
@@ -52,7 +52,7 @@ def check_options(owner: str, given: Iterable[str], known: Iterable[str]) -> Non
 
 
 def unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
-    """The error for a name that nothing has: the likely name first, then the names in short."""
+    """The error for an unknown name, with the closest known name and a short list of all names."""
     known = sorted(names)
     if len(known) <= MOST_LISTED:
         return f"{kind}: expected one of {', '.join(known)}, got {name!r}{did_you_mean(name, known)}"

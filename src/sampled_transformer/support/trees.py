@@ -109,7 +109,7 @@ def build(kind: type[Settings], tree: Mapping[str, Any], above: str = "") -> Set
 
 
 def arguments(known: Mapping[str, Field], tree: Mapping[str, Any], above: str = "", short: str | None = None) -> Tree:
-    """The value of every field: that of a checked tree, or the default. `above` alone stands for the field `short`."""
+    """The value of every field, from a checked tree or the default. `above` alone means the field `short`."""
     values = {}
     for name, one in known.items():
         if isinstance(one.kind, type) and is_dataclass(one.kind):
@@ -126,7 +126,7 @@ def arguments(known: Mapping[str, Field], tree: Mapping[str, Any], above: str = 
 
 
 def missing(one: Field, path: str) -> str:
-    """The error for a required value that nobody gave."""
+    """The error for a required value that is missing."""
     text = one.help.partition(". ")[0].rstrip(".")
     return f"{path}: expected --{path} {one.name.upper()} ({text[:1].lower()}{text[1:]}), got nothing"
 
@@ -216,7 +216,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tree:
 
 
 def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Names as they stand on the command line, and their values: ("data.points", 256)."""
+    """Names as on the command line, and their values: ("data.points", 256)."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{above}{name}.")
@@ -225,7 +225,7 @@ def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def put(tree: Mapping[str, Any], path: str, value: Any) -> Tree:
-    """The tree with a value at a path such as "data.points"; what stood there before is replaced."""
+    """The tree with a value at a path such as "data.points", in place of an earlier one."""
     name, _, rest = path.partition(".")
     if not rest:
         return {**tree, name: value}
@@ -237,7 +237,7 @@ def put(tree: Mapping[str, Any], path: str, value: Any) -> Tree:
 
 
 def read_word(text: str, kind: Any, path: str) -> Any:
-    """A value as one types it on the command line; free values are numbers, true, lists or text."""
+    """Parse a value from the command line; free values are numbers, true, lists or text."""
     if kind is Any:
         return read_value(text)
     kinds = members(kind)
@@ -249,7 +249,7 @@ def read_word(text: str, kind: Any, path: str) -> Any:
         except ValueError:
             continue
     if float in kinds and text.lower() in ("inf", "-inf", "nan"):
-        return float(text)  # a number, whatever the settings say of it
+        return float(text)  # a number; the settings decide whether it is valid
     return convert(text, kind, path)  # which refuses it
 
 

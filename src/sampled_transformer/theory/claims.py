@@ -52,7 +52,7 @@ def first_failure(trace: Trace, holds: Integers, shown: Integers) -> str | None:
 
 
 def mismatch(trace: Trace, got: Integers, expected: Integers) -> str | None:
-    """Describe the first input whose ids differ from those of a formula."""
+    """Describe the first input whose ids differ from the ids of a formula."""
     failed = np.flatnonzero((got != expected).any(axis=1))
     if not len(failed):
         return None

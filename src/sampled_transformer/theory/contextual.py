@@ -22,7 +22,7 @@ EXHAUSTIVE = 100_000  # by default, we run grids of up to this many inputs compl
 
 @dataclass(frozen=True)
 class Construction:
-    """One reading of the proof: the pattern of the selective shifts for token i, and that of the all-max-shifts.
+    """One reading of the proof: the patterns of the selective shifts for token i and of the all-max-shifts.
 
     `first` is the first token to shift: 1, because the closed forms do not change l_1, or 0 to include g^1.
     """

@@ -1,1 +1,1 @@
-"""Training: settings, recipes, loading, tasks and the run folder."""
+"""Training: settings, recipes, data loading, the tasks that Lightning trains, runs and their folders."""

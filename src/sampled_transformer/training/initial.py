@@ -1,4 +1,4 @@
-"""Initial weights: those of an earlier run instead of random ones."""
+"""Initial weights from an earlier run instead of random ones."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def with_changes(options: Mapping[str, Any], attention: str, given: Mapping[str,
 
 
 def network_options(model: str, attention: str, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The options of a network with these initial weights: the given ones, and for the rest those of the weights."""
+    """The options of a network with these initial weights: the given ones; the rest come from the weights."""
     description = describe_model(path)
     if model == "mae-classifier" and description.model == "mae":
         options = classifier_options(description, printable(path))
@@ -94,7 +94,13 @@ def attention_of(weights: str | None) -> str:
 
 
 def another_network(where: str, name: str, expected: Any, got: Any) -> str:
-    return f"init: {where} fits another network: options.{name}: expected {expected}, got {got}"
+    return f"init: expected weights of a network with options.{name} {expected}, got {where} with {got}"
+
+
+def _unmatched(where: str, name: str, wanted: bool) -> str:
+    """The error for a tensor that only the network or only the file has."""
+    words = ("with", "without") if wanted else ("without", "with")
+    return f"init: expected weights {words[0]} {name}, got {where} {words[1]} it"
 
 
 @torch.no_grad()
@@ -111,7 +117,7 @@ def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path:
     if (description.model, model) == ("mae", "mae-classifier"):
         left = tuple(name for name in theirs if not name.startswith(ENCODER))
         for name in sorted({name for name in own if name.startswith(ENCODER)} ^ (theirs.keys() - set(left))):
-            raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
+            raise WeightsError(_unmatched(where, name, name in own))
         wanted = [name for name in own if name.startswith(ENCODER)]
     elif description.model != model:
         raise WeightsError(
@@ -119,13 +125,13 @@ def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path:
         )
     else:
         for name in sorted(own.keys() ^ theirs.keys()):
-            raise WeightsError(f"init: {where} fits another network: {name} is only in one of the two")
+            raise WeightsError(_unmatched(where, name, name in own))
         keeps_head = tuple(description.classes) == tuple(classes)
         wanted = [name for name in own if keeps_head or not name.startswith(HEAD)]
     for name in wanted:
         if own[name].shape != theirs[name].shape:
-            shapes = f"expected {tuple(own[name].shape)}, got {tuple(theirs[name].shape)}"
-            raise WeightsError(f"init: {where} fits another network: {name}: {shapes}")
+            shapes = f"{tuple(own[name].shape)}, got {where} with {tuple(theirs[name].shape)}"
+            raise WeightsError(f"init: expected weights with {name} of shape {shapes}")
     for name in wanted:
         own[name].copy_(theirs[name])
     return Loaded(path, tuple(wanted), tuple(name for name in own if name not in wanted), left, note)

@@ -16,7 +16,7 @@ from ..data.errors import DataError
 from ..data.repack import shapes_below
 from ..data.transforms import PRESETS, Transform, preset
 from ..support.printable import printable
-from ..support.registry import look_up
+from ..support.registry import listing, look_up
 from .settings import DataOptions
 
 ORDER, AUGMENTATION, CYCLES, VALIDATION, VOTES = range(5)  # uses of a seed
@@ -71,14 +71,14 @@ def load_splits(options: DataOptions, seed: int) -> Splits:
 
 
 def choose_preset(options: DataOptions, usual: str) -> str:
-    """The preset that was asked for, that of bricks for bricks, or the usual one."""
+    """The requested preset, else `bricks` for bricks, else the default."""
     name = options.preset or ("bricks" if options.source == "bricks" else usual)
     look_up("data.preset", name, PRESETS)
     return name
 
 
 def choose_points(options: DataOptions, packs: Sequence[Pack], usual: int) -> int:
-    """The points per shape that were asked for, or the usual number if that many are stored."""
+    """The requested number of points per shape, else the default, or all if fewer are stored."""
     stored = int(min(pack.counts().min() for pack in packs))
     points = options.points or min(stored, usual)
     if points > stored:
@@ -96,7 +96,8 @@ def load_split(source: str, root: str | None, split: str, points: int | None) ->
     """One split of labelled shapes, all with the number of points of the smallest one."""
     pack = load_shapes(source, root, split, points)
     if len(pack) == 0 or pack.labels is None or not pack.classes:
-        raise DataError(f"{printable(source)}: expected labelled shapes with the names of their classes")
+        got = "no shapes" if len(pack) == 0 else "no labels" if pack.labels is None else "no names of classes"
+        raise DataError(f"{printable(source)}: expected labelled shapes with the names of their classes, got {got}")
     return pack
 
 
@@ -128,12 +129,13 @@ def without_repeats(pack: Pack, where: str) -> Pack:
 
 def check_normals(pack: Pack, view: View, where: str) -> None:
     if view.normals and pack.normals is None:
-        raise DataError(f"{where}: has no normals; expected some (`data pack --normals estimate` computes them)")
+        raise DataError(f"{where}: expected normals, got none (`data pack --normals estimate` computes them)")
 
 
 def _check_classes(train: Pack, test: Pack, where: str) -> None:
     if train.classes != test.classes:
-        raise DataError(f"{where}: the train and test splits name different classes; expected the same")
+        got = f"{listing(train.classes)} and {listing(test.classes)}"
+        raise DataError(f"{where}: expected the same classes in the train and test splits, got {got}")
     counts = np.bincount(train.labels, minlength=len(train.classes))  # type: ignore[arg-type]
     if (counts > 0).sum() < 2:
         raise DataError(f"{where}: expected training shapes of at least 2 classes, got {(counts > 0).sum()}")

@@ -84,7 +84,7 @@ class Run:
     @classmethod
     def prepare(cls, settings: Settings) -> Run:
         if settings.model == "mae":
-            raise ValueError("model: expected a classifier; a 'mae' is trained by the command `pretrain`")
+            raise ValueError("model: expected a classifier, got 'mae', which the command `pretrain` trains")
         data = settings.data
         if data.normals is None and settings.model in WITHOUT_NORMALS:
             data = replace(data, normals=False)
@@ -174,7 +174,9 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
             **more,
         )
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
-        raise ValueError(f"trainer: {error}") from None
+        given = ", ".join(f"{name} {value}" for name, value in asdict(settings.trainer).items())
+        reason = " ".join(str(error).split())
+        raise ValueError(f"trainer: expected options that Lightning can use here, got {given} ({reason})") from None
 
 
 def build_trainer(settings: Settings, record: Record) -> Trainer:

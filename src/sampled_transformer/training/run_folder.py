@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 
 from ..support.atomic import atomic_write
 from ..support.printable import printable
+from ..support.trees import flat
 from .run_settings import RunSettings
 
 AnySettings = TypeVar("AnySettings", bound=RunSettings)
@@ -38,12 +39,19 @@ def check_folder(folder: Path, settings: RunSettings, resume: bool) -> None:
     """Refuse to overwrite a run, and to continue one with other settings."""
     if not resume:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{printable(folder)}: exists already; choose another --out, or --resume the run in it")
+            got = f"{printable(folder)}, which exists already; choose another one, or --resume the run in it"
+            raise ValueError(f"out: expected a new or empty folder, got {got}")
         return
     earlier = read_settings(config_to_resume(folder), type(settings))
     differing = earlier.differences(settings)
     if differing:
-        raise ValueError(f"{differing[0]}: expected the value that the run in {printable(folder)} was started with")
+        name = differing[0]
+        before, now = (_shown(dict(flat(one.tree())).get(name)) for one in (earlier, settings))
+        raise ValueError(f"{name}: expected {before}, as when the run in {printable(folder)} was started, got {now}")
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else printable(str(value))
 
 
 def read_settings(config: Path, kind: type[AnySettings]) -> AnySettings:

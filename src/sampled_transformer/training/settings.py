@@ -1,4 +1,4 @@
-"""The settings of `train`, `pretrain` and `fewshot`: every option, its default and its help text stand here once.
+"""The settings of `train`, `pretrain` and `fewshot`: this file states every option, its default and its help text once.
 
 The command line, recipes, --config files and the config.yaml of a run all read these dataclasses. This module does not
 load torch.
@@ -21,11 +21,12 @@ class DataOptions:
     Args:
         source: The name of a data set, a pack, or a folder of shapes.
         root: Folder that holds a data set given by name.
-        points: Points per shape (default: those of the preset, or all if fewer are stored).
+        points: Points per shape (default: as in the preset, or all if fewer are stored).
         normals: Use normals (default: when the data has them).
         preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`,
             "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
-        validation: Share of each class of the training split to hold out, to choose model-best.safetensors on.
+        validation: Share of each class of the training split to hold out, to choose model-best.safetensors on. Only
+            `train` does so; elsewhere it must be 0.
         batch: Shapes per training step and device.
     """
 
@@ -121,7 +122,7 @@ class Settings(RunSettings):
         data: Data and augmentation.
         out: Folder of the run. It must not exist yet.
         model: Network. A mae-classifier needs a recipe, such as finetune-modelnet40-small.
-        attention: Attention mechanism (default: that of --init, or sampled).
+        attention: Attention mechanism (default: as in --init, or sampled).
         options: Further options of the network, such as --options.dim 128.
         epochs: Passes over the training split.
         seed: Random seed.
@@ -176,7 +177,7 @@ PRETRAINING = OptimiserOptions(rate=5e-4, schedule="cosine", warmup=10, label_sm
 
 @dataclass(frozen=True)
 class PretrainSettings(Settings):
-    """The settings of `pretrain`. The defaults are those of the paper.
+    """The settings of `pretrain`. The defaults come from the paper.
 
     Args:
         model: Network.
@@ -206,14 +207,14 @@ FINE_TUNING = OptimiserOptions(
 
 @dataclass(frozen=True)
 class FewShotSettings(Settings):
-    """The settings of `fewshot`. Those of Point-MAE are in the recipes.
+    """The settings of `fewshot`. The recipes hold the settings of Point-MAE.
 
     Args:
         data: Data that shots and queries are drawn from.
         out: Folder for one file per fold. It must not exist yet.
-        attention: Attention mechanism (default: that of the weights).
-        options: Further options of the classifier, such as --options.pooling cls-max. Those of its encoder come with
-            the weights.
+        attention: Attention mechanism (default: as in the weights).
+        options: Further options of the classifier, such as --options.pooling cls-max. The options of its encoder come
+            with the weights.
         epochs: Passes over the shots.
         recipe: Name of a recipe, such as fewshot-5way-10shot; options on the command line override it.
         init: Pre-trained weights: the folder of a run, a weights file, or the name of shipped weights.

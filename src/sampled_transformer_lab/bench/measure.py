@@ -19,7 +19,8 @@ from torch import Tensor
 from sampled_transformer.attention.compiled import SMALLEST
 from sampled_transformer.support.memory import give_back_memory
 
-from .subjects import Setting, Subject
+from .setting import Setting
+from .subjects import Subject
 
 TIMEOUT = 600  # seconds that a process may take to measure memory
 TOO_LONG = "takes too long"

@@ -17,7 +17,8 @@ from sampled_transformer.support.memory import give_back_memory
 from sampled_transformer.support.registry import look_up
 
 from .measure import Bytes, available_memory, interleaved, load, memories
-from .subjects import LEVELS, MECHANISMS, Setting, Subject, memory_needed
+from .setting import LIMIT, REPEATS, Setting
+from .subjects import LEVELS, MECHANISMS, Subject, memory_needed
 
 PASSES = ("forward", "both")
 SPARE = 0.8  # the share of the available memory that a measurement may take
@@ -47,8 +48,8 @@ class Plan:
     levels: Sequence[str] = ("core", "layer", "block")
     passes: Sequence[str] = PASSES
     setting: Setting = field(default_factory=Setting)
-    repeats: int = 7
-    limit: float = 10.0
+    repeats: int = REPEATS
+    limit: float = LIMIT
     memory: bool = True
     times: bool = True
 

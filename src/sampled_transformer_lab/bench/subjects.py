@@ -17,24 +17,11 @@ from sampled_transformer.sets import Sets
 from sampled_transformer.support.registry import look_up
 
 from .rivals import ExplicitAttention, FlexAttention, Products
+from .setting import Setting
 
 LEVELS = ("core", "layer", "block", "network")
 PRODUCTS = {"layer": 4, "block": 6}  # matrix products of each level
 CLASSES = 40
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The sizes of one measurement."""
-
-    batch: int = 8
-    heads: int = 8
-    head_dim: int = 32
-    device: str = "cpu"
-
-    @property
-    def dim(self) -> int:
-        return self.heads * self.head_dim
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def pretraining(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def task_table(task: str, names: list[str], results: dict[str, dict[str, Any]]) -> list[str]:
-    """Pre-trained beside the paper's pre-trained figure, from scratch, and the gain."""
+    """Columns: pre-trained, pre-trained in the paper, from scratch, and the gain."""
     paper = PAPER.get(task, {})
     body = []
     for name in names:
@@ -54,10 +54,10 @@ def task_table(task: str, names: list[str], results: dict[str, dict[str, Any]]) 
         known = [value for value in values if value is not None]
         gain = f"{known[0] - known[1]:+.2f}" if len(known) == 2 else ""
         seconds = " and ".join(f"{run['seconds']:.0f}" for run in runs if run is not None)
-        beside = [paper.get(name, "")] if paper else []
-        body.append([name, cells[0], *beside, cells[1], gain, seconds])
-    beside = ["the paper %"] if paper else []
-    return table(["attention", "pre-trained %", *beside, "from scratch %", "gain", "s per run"], body)
+        from_paper = [paper.get(name, "")] if paper else []
+        body.append([name, cells[0], *from_paper, cells[1], gain, seconds])
+    heading = ["the paper %"] if paper else []
+    return table(["attention", "pre-trained %", *heading, "from scratch %", "gain", "s per run"], body)
 
 
 def accuracy(run: dict[str, Any]) -> float:

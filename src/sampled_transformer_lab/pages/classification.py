@@ -69,7 +69,7 @@ def asked_table(rows: Iterable[Measured]) -> list[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One mechanism beside a rival: the difference of their accuracies, in points."""
+    """One mechanism compared with a rival: the difference of their accuracies, in points."""
 
     rival: str
     difference: float
@@ -91,7 +91,7 @@ class Comparison:
 
 
 def comparisons(study: Study, rows: list[Measured]) -> list[Comparison]:
-    """The mechanism that the study is about beside its rivals."""
+    """Compare the mechanism of the study with its rivals."""
     by_label = {row.label: row for row in rows if not row.row.prints}
     deviation, freedom = seed_deviation(by_label.values())
     found = []
@@ -192,7 +192,7 @@ def seed_deviation(rows: Iterable[Measured]) -> tuple[float | None, int]:
 
 
 def difference_deviation(one: Measured, two: Measured, deviation: float | None) -> float:
-    """Standard deviation of the difference of two means; without that of a run, the one of the test split."""
+    """Standard deviation of the difference of two means, from the deviation of a run, else of the test split."""
     if deviation is None:
         return math.hypot(one.split_deviation(), two.split_deviation())
     return deviation * math.sqrt(1 / len(one.runs) + 1 / len(two.runs))

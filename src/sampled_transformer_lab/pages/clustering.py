@@ -1,4 +1,4 @@
-"""Tables of amortised clustering: log-likelihoods beside those of the paper and of the true mixtures."""
+"""Tables of amortised clustering: log-likelihoods compared with the paper and with the true mixtures."""
 
 from __future__ import annotations
 

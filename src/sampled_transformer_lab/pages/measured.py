@@ -1,4 +1,4 @@
-"""The runs of one row of a study, and what every study page says of them."""
+"""The runs of one row of a study, and the lines on them that every study page shares."""
 
 from __future__ import annotations
 

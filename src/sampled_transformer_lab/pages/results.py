@@ -111,9 +111,9 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
 
 
 def read_rows(results: Path, name: str, study: Study) -> list[Measured]:
-    """The rows of a study with at least one run, and the rows of other studies that stand beside them."""
+    """The rows of a study with at least one run, and the rows that it borrows from other studies."""
     rows = []
-    for place, label in (*((name, label) for label in study.rows), *study.beside):
+    for place, label in (*((name, label) for label in study.rows), *study.borrowed):
         row = STUDIES[place].rows[label] if place != name else study.rows[label]
         paths = [result_file(results, place, label, seed) for seed in range(row.seeds)]
         runs = [json.loads(path.read_text("utf-8")) for path in paths if path.is_file()]

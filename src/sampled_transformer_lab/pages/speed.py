@@ -46,7 +46,7 @@ def speed_section(folder: Path) -> list[str]:
 
 
 def beyond(result: dict[str, Any]) -> Iterator[str]:
-    yield from bars(result, "## Rotary and summed attention beside sampled, linear and dense attention")
+    yield from bars(result, "## Rotary and summed attention compared with sampled, linear and dense attention")
     ratios = result["subsets"]
     yield (
         "Dense attention inside random subsets of n_s points, forward and backward, as a multiple of the time of "
@@ -99,7 +99,7 @@ def clustering(result: dict[str, Any]) -> Iterator[str]:
         ["network", *(f"{n:,}" for n in points)],
         [
             [
-                name,
+                plain_label(name),
                 *(
                     f"{found[name, n]['milliseconds']:.0f} ms" if name == first else f"{found[name, n]['ratio']:.2f}"
                     for n in points
@@ -110,6 +110,12 @@ def clustering(result: dict[str, Any]) -> Iterator[str]:
     )
     yield from ("", "Processor time of forward and backward pass, clipping and Adam, as in `cluster train`.")
     yield from made_with(result)
+
+
+def plain_label(variant: str) -> str:
+    """The label of a variant; older files write "1 inducing points a point" for "1 inducing point per point"."""
+    label = variant.replace(" an inducing point", " per inducing point").replace(" a point", " per point")
+    return label.replace(": 1 inducing points", ": 1 inducing point")
 
 
 def times(result: dict[str, Any]) -> Iterator[str]:

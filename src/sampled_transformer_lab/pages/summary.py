@@ -132,7 +132,7 @@ def _with_stages(name: str) -> str:
 
 
 def autoencoder(found: Rows) -> Iterator[list[str]]:
-    """The masked autoencoder, task by task, sampled beside dense."""
+    """The masked autoencoder, task by task, sampled compared with dense."""
     name = "autoencoder-small"
     runs = {row.label: row.runs[0] for row in found.get(name, [])}
     tasks = {

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from sampled_transformer_lab.bench.measure import Bytes, available_memory, interleaved, kept_bytes, memories, memory
-from sampled_transformer_lab.bench.subjects import Setting, Subject
+from sampled_transformer_lab.bench.setting import Setting
+from sampled_transformer_lab.bench.subjects import Subject
 
 SETTING = Setting(batch=2, heads=2, head_dim=8)
 
@@ -39,16 +40,20 @@ def test_interleaved_runs_take_turns() -> None:
     assert min(times.values()) >= 0
 
 
-def test_a_slow_run_skips_later_rounds() -> None:
+def test_a_slow_run_skips_later_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
     calls: list[str] = []
+    monkeypatch.setattr(time, "perf_counter", lambda: now)  # a clock that no other process can hold up
 
     def slow() -> None:
+        nonlocal now
+        now += 0.2
         calls.append("slow")
-        time.sleep(0.2)
 
-    interleaved({"slow": slow, "fast": lambda: calls.append("fast")}, 4, enough=0.1)
+    times = interleaved({"slow": slow, "fast": lambda: calls.append("fast")}, 4, enough=0.1)
     assert calls.count("slow") == 1
     assert calls.count("fast") == 4
+    assert times == {"slow": 0.2, "fast": 0.0}
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

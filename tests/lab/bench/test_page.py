@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sampled_transformer_lab.bench.page import page
+from sampled_transformer_lab.bench.setting import Setting
 from sampled_transformer_lab.bench.study import Plan, run
-from sampled_transformer_lab.bench.subjects import Setting
 
 
 def test_a_chart_for_each_table_and_a_line_for_each_row() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sampled_transformer_lab.bench import study
+from sampled_transformer_lab.bench.setting import Setting
 from sampled_transformer_lab.bench.study import PRESETS, Plan, exponents, run, slope
-from sampled_transformer_lab.bench.subjects import MECHANISMS, Setting
+from sampled_transformer_lab.bench.subjects import MECHANISMS
 
 SMALL = Plan(
     points=(16, 32),

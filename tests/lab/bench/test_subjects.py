@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sampled_transformer_lab.bench.subjects import MECHANISMS, Setting, Subject, memory_needed
+from sampled_transformer_lab.bench.setting import Setting
+from sampled_transformer_lab.bench.subjects import MECHANISMS, Subject, memory_needed
 
 SETTING = Setting(batch=2, heads=2, head_dim=8)
 CASES = [(name, level) for name, row in MECHANISMS.items() for level in row.levels if row.backward]

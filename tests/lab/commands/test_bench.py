@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from sampled_transformer.cli import main
+from sampled_transformer.support.trees import help_texts
+from sampled_transformer_lab.bench.setting import LIMIT, REPEATS, Setting
+from sampled_transformer_lab.commands.bench import bench
 
 SMALL = ["--points", "[16,32]", "--batch", "1", "--heads", "2", "--head_dim", "4", "--repeats", "1"]
 
@@ -27,6 +31,14 @@ def test_bench_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFix
     screen = capsys.readouterr().out
     assert "block, forward and backward: milliseconds" in screen
     assert "bench.html: written" in screen
+
+
+def test_the_help_shows_the_defaults_of_the_plan() -> None:
+    texts = help_texts(bench)
+    for name, value in asdict(Setting()).items():
+        assert f"(default: {value})" in texts[name]
+    assert f"(default: {REPEATS}, " in texts["repeats"]
+    assert f"(default: {LIMIT:g})" in texts["limit"]
 
 
 @pytest.mark.parametrize(

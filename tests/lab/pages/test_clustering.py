@@ -1,4 +1,4 @@
-"""Log-likelihoods beside the truth's, the paper's and the bar."""
+"""Log-likelihoods compared with the true mixtures, the paper and the bar."""
 
 from __future__ import annotations
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sampled_transformer_lab.pages.speed import PAPER_MEMORY, speed_section
+import pytest
+
+from sampled_transformer_lab.pages.speed import PAPER_MEMORY, plain_label, speed_section
 
 MACHINE = {"cores": 2, "threads": 2, "processor": "x86_64", "load": 0.26}
 COMMON = {"machine": MACHINE, "versions": {"torch": "2.13.0"}}
@@ -40,7 +42,7 @@ def test_times_are_ratios_to_sampled(tmp_path: Path) -> None:
     assert "flex" not in page
 
 
-def test_the_papers_memory_stands_beside_ours(tmp_path: Path) -> None:
+def test_our_memory_is_compared_with_the_papers(tmp_path: Path) -> None:
     points = [256, 512, 768, 1024, 2048, 3072, 4096, 8192]
     memory = [{"mechanism": "sampled", "points": n, "peak_bytes": n * 2**20} for n in points]
     memory += [{"mechanism": "dense-explicit", "points": n, "left_out": "does not fit"} for n in points]
@@ -79,3 +81,17 @@ def test_clustering_in_times_of_the_first_variant(tmp_path: Path) -> None:
     assert "Multiples of the time of ISAB, by the number of points per set:\n\n| network | 500 | 5,000 |" in page
     assert "| ISAB | 50 ms | 500 ms |" in page
     assert "| columns | 0.81 | 0.81 |" in page
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("rows: 2 points an inducing point", "rows: 2 points per inducing point"),
+        ("columns: 1 inducing points a point", "columns: 1 inducing point per point"),
+        ("columns: 4 inducing points a point", "columns: 4 inducing points per point"),
+        ("columns: 1 inducing point per point", "columns: 1 inducing point per point"),
+        ("sampled, dense in subsets of 16", "sampled, dense in subsets of 16"),
+    ],
+)
+def test_older_labels_are_shown_in_plain_english(recorded: str, shown: str) -> None:
+    assert plain_label(recorded) == shown

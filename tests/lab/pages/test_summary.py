@@ -27,7 +27,7 @@ def test_without_results_there_is_no_claim(tmp_path: Path) -> None:
     assert len(summary_table(tmp_path, {})) == 2
 
 
-def test_one_layer_beside_the_paper(tmp_path: Path) -> None:
+def test_one_layer_compared_with_the_paper(tmp_path: Path) -> None:
     found = rows("basic-modelnet40", {"basic-dense": run(0.9), "basic-sampled": run(0.8)})
     assert summary_table(tmp_path, found)[-1] == (
         "| [One layer on ModelNet40: close to dense, ahead of the rest](basic-modelnet40.md) "

@@ -94,7 +94,7 @@ def _parse_header(text: str) -> tuple[str, list[Element]]:
 
 
 def _read_element(reader: _Text | _Binary, element: Element) -> dict[str, Column]:
-    """Read all rows at once if their lists are as long as those of the first row, otherwise row by row."""
+    """Read all rows at once if all lists are as long as in the first row, otherwise row by row."""
     if element.count * len(element.properties) > reader.remaining:
         raise DataError(f"header claims {element.count} rows of '{element.name}', more than the file can hold")
     if element.count == 0 or not element.properties:

@@ -57,7 +57,7 @@ class MaskedAutoencoder(nn.Module):
         D = Decoder([T, mask tokens], CentreEmbedding(all centres))
         rebuilt = W D_masked + b,    loss = mean over the masked groups of CD(masked, rebuilt)
 
-    After Point-MAE (https://arxiv.org/abs/2203.06604); the sizes are those of "Sampled Transformer for Point Sets"
+    After Point-MAE (https://arxiv.org/abs/2203.06604); the sizes come from "Sampled Transformer for Point Sets"
     (https://openreview.net/forum?id=F7f4BYnDAIc), whose Tables 1 to 3 fine-tune the encoder. `POINT_MAE` holds
     Point-MAE's own.
 

@@ -29,7 +29,7 @@ class MaskedAutoencoderClassifier(nn.Module):
 
     Args:
         classes: number of classes.
-        pooling: "max", the paper's, or "cls-max", Point-MAE's: a class token beside the largest values.
+        pooling: "max", the paper's, or "cls-max", Point-MAE's: a class token and the largest values.
         head_width: width of the head's two hidden layers.
         head_dropout: dropout after each of them; they also have BatchNorm and ReLU, as in Point-MAE.
         attention, groups, group_size, dim, heads, hidden, depth, embedding, norm, activation, bias, drop_path,
