@@ -143,7 +143,8 @@ class Command:
             if is_dataclass(one.kind):
                 short = getattr(one.kind, "short", None)
                 for below in _below(one).values():
-                    yield Option(f"{name}.{below.name}", below, one.help or name, short=below.name == short)
+                    if f"{name}.{below.name}" not in hidden:
+                        yield Option(f"{name}.{below.name}", below, one.help or name, short=below.name == short)
             elif name not in hidden:
                 unnamed = self.settings is None and one.default is MISSING
                 yield Option(name, one, positional=name if unnamed else shown.get(name))

@@ -25,8 +25,7 @@ class DataOptions:
         normals: Use normals (default: when the data has them).
         preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`,
             "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
-        validation: Share of each class of the training split to hold out, to choose model-best.safetensors on. Only
-            `train` does so; elsewhere it must be 0.
+        validation: Share of each class of the training split to hold out, to choose model-best.safetensors on.
         batch: Shapes per training step and device.
     """
 
@@ -187,6 +186,7 @@ class PretrainSettings(Settings):
     """
 
     command_name: ClassVar[str] = "pretrain"
+    fixed: ClassVar[tuple[str, ...]] = ("data.validation",)
 
     model: str = "mae"
     epochs: int = 300
@@ -230,7 +230,7 @@ class FewShotSettings(Settings):
 
     command_name: ClassVar[str] = "fewshot"
     positional: ClassVar[Mapping[str, str]] = {"init": "weights"}
-    fixed: ClassVar[tuple[str, ...]] = ("model",)
+    fixed: ClassVar[tuple[str, ...]] = ("model", "data.validation")
     free: ClassVar[tuple[str, ...]] = ("out", "folds", "recipe")
 
     model: str = "mae-classifier"
