@@ -37,7 +37,10 @@ def test_a_recipe_is_trained_and_continues(tmp_path: Path, capsys: pytest.Captur
         (["--out", "x", "--data", "bricks"], "got --data; did you mean --data.points?"),
         (["--out", "x", "--data.points", "[5]"], "data.points: expected a list of 2 values, got '[5]'"),
         (["--out", "x", "--model", "basic"], "model: expected a network that predicts mixtures, got 'basic'"),
-        (["--out", "x", "--recipe", "basic-dense"], "recipe basic-dense: expected an option of `cluster train`"),
+        (
+            ["--out", "x", "--recipe", "basic-dense"],
+            "recipe: expected a recipe of `cluster train`, got 'basic-dense', which is for `train`",
+        ),
     ],
 )
 def test_errors(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

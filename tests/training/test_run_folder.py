@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,6 +92,15 @@ def test_checkpoints_hold_tensors_and_cannot_run_code(tmp_path: Path, monkeypatc
     assert not Path("ran").exists()
 
 
+@pytest.fixture
+def hears_control_c() -> Iterator[None]:
+    """A process that was started in the background ignores Ctrl-C, and so may the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_control_c")
 def test_the_first_control_c_asks_and_the_second_acts() -> None:
     before = signal.getsignal(signal.SIGINT)
     with StopRequest() as request:
