@@ -27,7 +27,7 @@ def test_a_recipe_is_trained_and_continues(tmp_path: Path, capsys: pytest.Captur
     assert main(["cluster", "train", "--out", str(out), "--resume"]) == 0
     assert figures_line(json.loads((out / "result.json").read_text())["figures"]) in capsys.readouterr().out
     assert main(["cluster", "train", "--out", str(out), "--resume", "--rate", "0.1"]) == 2
-    assert "rate: expected the value that the run in" in capsys.readouterr().err
+    assert "rate: expected 0.001, as when the run in" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_recipe_is_trained_and_continues(tmp_path: Path, capsys: pytest.Captur
         (["--out", "x", "--model", "basic"], "model: expected a network that predicts mixtures, got 'basic'"),
         (
             ["--out", "x", "--recipe", "basic-dense"],
-            "recipe: expected a recipe of `cluster train`, got 'basic-dense', which is for `train`",
+            "expected a recipe of `cluster train`, got 'basic-dense'",
         ),
     ],
 )
