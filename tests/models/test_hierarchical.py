@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from sampled_transformer.blocks import TransformerBlock
 from sampled_transformer.models import create_model
 from sampled_transformer.models.hierarchical import PARENT_BLOCKS, PARENT_STRIDES, Stage
 from sampled_transformer.training.recipes import read_recipe
@@ -49,9 +50,20 @@ def test_a_stage_is_farthest_points_neighbours_and_the_largest_of_each_group() -
     for i in chosen:
         near = sorted(range(12), key=lambda j: float((points[0, j] - points[0, i]).norm()))[:3]
         rows = [stage.merge(torch.cat([points[0, j] - points[0, i], x[0, j]])) for j in near]
-        expected.append(torch.stack([stage.norm(row[None])[0].relu() for row in rows]).amax(0))
+        merged = torch.stack([stage.norm(row[None])[0].relu() for row in rows]).amax(0)
+        expected.append(merged + stage.embedding.layers[0].weight @ points[0, i])
     assert torch.equal(centres[0], points[0, chosen])
     torch.testing.assert_close(out[0], torch.stack(expected))
+
+
+def test_blocks_read_positions_only_through_the_embedding() -> None:
+    points, x = torch.randn(2, 10, 3), torch.randn(2, 10, 4)
+    for positions in (True, False):
+        torch.manual_seed(0)
+        block = TransformerBlock(8, 1, "sampled")
+        stage = Stage(4, 8, neighbours=1, stride=1, blocks=[block], positions=positions).eval()
+        moved = stage(points + 1.0, x)[1]
+        assert torch.equal(stage(points, x)[1], moved) != positions
 
 
 @pytest.mark.parametrize("attention", ["sampled", "knn", "dense"])

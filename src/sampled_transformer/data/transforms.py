@@ -282,6 +282,10 @@ def _basic_strong(points: int) -> tuple[Compose, Compose]:
     return Compose(RandomSubset(points), RandomScale(2 / 3, 3 / 2), RandomShift(0.2)), Compose(FirstSubset(points))
 
 
+def _basic_ordered(points: int) -> tuple[Compose, Compose]:
+    return Compose(FirstSubset(points), RandomScale(2 / 3, 3 / 2), RandomShift(0.2)), Compose(FirstSubset(points))
+
+
 def _bricks(points: int) -> tuple[Compose, Compose]:
     train = Compose(RandomSubset(points), RandomScale(2 / 3, 3 / 2, per_axis=False), RandomShift(0.2))
     return train, Compose(FirstSubset(points))
@@ -298,6 +302,7 @@ PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # 
     "set-transformer": (_set_transformer, 1000),
     "basic": (_basic, 1024),
     "basic-strong": (_basic_strong, 1024),
+    "basic-ordered": (_basic_ordered, 1024),
     "bricks": (_bricks, 512),
     "none": (_none, 1024),
 }
@@ -320,6 +325,9 @@ def preset(name: str, points: int | None = None, *, rotate: str | None = None) -
     - "basic": the public PointNet++ recipe with normals. First points, dropout up to 0.875, scale U(0.8, 1.25),
       shift 0.1.
     - "basic-strong": random subset, scale U(2/3, 3/2) per axis, shift 0.2.
+    - "basic-ordered": as "basic-strong", but with the first points in their stored order, the same in every epoch. A
+      mechanism that reads the order of the points, such as "sparse", is itself only here: a random subset comes in a
+      fresh random order.
     - "bricks": as "basic-strong", but with one scale for all axes, because proportions tell the bricks apart.
     - "none": the first points, unchanged.
 

@@ -13,6 +13,7 @@ from ..attention import number_layers
 from ..blocks import TransformerBlock
 from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
+from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
 from .inputs import check_normals
 
@@ -43,6 +44,8 @@ class HierarchicalClassifier(nn.Module):
         normals: read normals as further features.
         hidden: r of the blocks, as a multiple of the width.
         norm: LayerNorm in the blocks. The paper writes none.
+        positions: add the position embedding E = W_p P of section 3.2 to the input of every stage's blocks. Without it
+            sampled attention does not see where the points lie.
         dropout: dropout in the head.
         attention_options: further options of the mechanism, such as {"vector": True} for "knn".
     """
@@ -60,6 +63,7 @@ class HierarchicalClassifier(nn.Module):
         normals: bool = True,
         hidden: int = 1,
         norm: bool = True,
+        positions: bool = True,
         dropout: float = 0.5,
         attention_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -85,7 +89,7 @@ class HierarchicalClassifier(nn.Module):
                 )
                 for _ in range(blocks[stage])
             ]
-            self.stages.append(Stage(inputs, width, neighbours[stage], strides[stage], layers))
+            self.stages.append(Stage(inputs, width, neighbours[stage], strides[stage], layers, positions))
         self.head = classification_head([widths[stages - 1], *HEAD_WIDTHS], classes, dropout)
         number_layers(self)
 
@@ -106,22 +110,33 @@ class Stage(nn.Module):
 
         c_1, ..., c_m = farthest points of P,    m = n / stride
         y_i = max_{j in kNN(c_i)} ReLU(BN(W [p_j - c_i, x_j]))
-        X' = Block(... Block(Y))
+        X' = Block(... Block(Y + W_p C))
 
-    With a stride of 1 all points stay, nothing is grouped, and y_i = ReLU(BN(W x_i)).
+    With a stride of 1 all points stay, nothing is grouped, and y_i = ReLU(BN(W x_i)). E = W_p C is the position
+    embedding of section 3.2, in which every input of a block has its part.
 
     Args:
         inputs, width: number of features before and after.
         neighbours: points per group.
         stride: points per kept point.
         blocks: the transformer blocks of the stage.
+        positions: add E.
     """
 
-    def __init__(self, inputs: int, width: int, neighbours: int, stride: int, blocks: Sequence[nn.Module]) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        neighbours: int,
+        stride: int,
+        blocks: Sequence[nn.Module],
+        positions: bool = True,
+    ) -> None:
         super().__init__()
         self.neighbours, self.stride = neighbours, stride
         self.merge = nn.Linear(inputs if stride == 1 else inputs + 3, width, bias=False)
         self.norm = nn.BatchNorm1d(width)
+        self.embedding = PositionEmbedding(width) if positions else None
         self.blocks = nn.ModuleList(blocks)
 
     def forward(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -131,6 +146,8 @@ class Stage(nn.Module):
         x = self.norm(self.merge(x).flatten(0, -2)).unflatten(0, x.shape[:-1]).relu()
         if self.stride > 1:
             x = x.amax(2)
+        if self.embedding is not None:
+            x = x + self.embedding(points)
         for block in self.blocks:
             x = block(x, points)
         return points, x
