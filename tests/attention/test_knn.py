@@ -30,3 +30,16 @@ def test_the_vector_form_wants_the_coordinates_it_was_built_for() -> None:
     assert layer(torch.randn(1, 5, 8), torch.rand(1, 5, 2)).shape == (1, 5, 8)
     with pytest.raises(ValueError, match="positions: expected 2 coordinates, got 3"):
         layer(torch.randn(1, 5, 8), torch.rand(1, 5, 3))
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_collected_neighbours_and_dense_attention_behind_a_mask_agree(
+    padded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    layer = KNNAttention(8, 2, k=3).double()
+    x, positions = torch.randn(2, 20, 8, dtype=torch.float64), torch.rand(2, 20, 3).double()
+    mask = torch.arange(20) < torch.tensor([[20], [2]]) if padded else None
+    masked = layer(x, positions, mask)
+    monkeypatch.setattr("sampled_transformer.attention.knn.DENSE_BELOW", 0)
+    torch.testing.assert_close(masked, layer(x, positions, mask), rtol=0, atol=1e-12)
