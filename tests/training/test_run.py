@@ -64,6 +64,20 @@ def test_a_run_learns_and_leaves_its_folder(settings):
     assert float(right.double().mean()) == pytest.approx(last["test_accuracy"])
 
 
+def test_the_largest_gradient_of_a_run_is_recorded_before_clipping(settings, tmp_path):
+    free = train(settings)
+    largest = max(float(row["gradient_norm"]) for row in rows(settings.out))
+    assert free["largest_gradient_norm"] == largest > 0
+    # A limit that no step reaches changes nothing; a lower one does not hide how large the gradients were.
+    optimiser = replace(settings.optimiser, clip=2 * largest)
+    loose = train(replace(settings, out=str(tmp_path / "loose"), optimiser=optimiser))
+    assert loose["figures"]["last epoch"]["train_loss"] == free["figures"]["last epoch"]["train_loss"]
+    optimiser = replace(settings.optimiser, clip=1e-3)
+    tight = train(replace(settings, out=str(tmp_path / "tight"), optimiser=optimiser))
+    assert tight["largest_gradient_norm"] > 1e-3
+    assert tight["figures"]["last epoch"]["train_loss"] != free["figures"]["last epoch"]["train_loss"]
+
+
 def test_one_seed_fixes_everything(settings, tmp_path):
     one = train(settings)
     two = train(replace(settings, out=str(tmp_path / "two")))

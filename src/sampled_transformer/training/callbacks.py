@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from lightning.pytorch import Callback, LightningModule, Trainer
+from torch.nn.utils import get_total_norm
 from tqdm import tqdm
 
 from .run_folder import StopRequest, read_checkpoint, write_checkpoint, write_table
@@ -42,17 +44,19 @@ class Record(Callback):
         self.confusion: list[list[int]] = []  # of the test split after the last epoch
         self.carried = 0.0  # seconds spent on this epoch before an interruption
         self.begin = time.perf_counter()
+        self.gradient = torch.zeros(())  # largest norm of this epoch, before clipping
 
     @property
     def checkpoint(self) -> Path:
         return self.folder / "last.ckpt"
 
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "confusion": self.confusion, "carried": self._spent()}
+        return {"rows": self.rows, "confusion": self.confusion, "carried": self._spent(), "gradient": float(self.gradient)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows, self.confusion = list(state_dict["rows"]), state_dict["confusion"]
         self.carried = state_dict["carried"]
+        self.gradient = torch.tensor(state_dict.get("gradient", 0.0))  # runs begun before it was kept lack it
 
     def _spent(self) -> float:
         return self.carried + time.perf_counter() - self.begin
@@ -60,15 +64,24 @@ class Record(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.begin = time.perf_counter()
 
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        norm = get_total_norm([weight.grad for weight in pl_module.parameters() if weight.grad is not None])
+        # Half precision skips steps whose gradient is not finite: they say nothing about the run.
+        norm = torch.where(norm.isfinite(), norm, torch.zeros_like(norm))
+        self.gradient = torch.maximum(self.gradient.to(norm), norm)
+
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, Task)
         totals = pl_module.take_totals()
         if not math.isfinite(totals["train_loss"]):
             raise ValueError("the loss is no longer finite: lower --optimiser.rate, or give --optimiser.clip")
         row: Row = {"epoch": trainer.current_epoch + 1, **totals, **pl_module.figures()}
+        row["gradient_norm"] = float(self.gradient)
         row["learning_rate"] = trainer.optimizers[0].param_groups[0]["lr"]
         row["seconds"] = round(self._spent(), 3)
-        self.carried, self.begin = 0.0, time.perf_counter()
+        self.carried, self.begin, self.gradient = 0.0, time.perf_counter(), torch.zeros(())
         self.rows.append(row)
         self.confusion = pl_module.confusion_rows()
         if trainer.is_global_zero:

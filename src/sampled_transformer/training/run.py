@@ -148,6 +148,7 @@ class Run:
             "finished": finished,
             "epochs": len(rows),
             "figures": self.figures(),
+            "largest_gradient_norm": max((row.get("gradient_norm", 0.0) for row in rows), default=0.0),
             "classes": list(self.splits.train.classes),
             "confusion": self.record.confusion,
             "seconds": round(sum(row["seconds"] for row in rows), 3),
