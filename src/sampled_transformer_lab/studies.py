@@ -287,8 +287,6 @@ def _averaged(data: str) -> Row:
     return Row(command, 3, after="basic-sampled", prints=True, seeded=False)
 
 
-
-
 STUDIES = {
     "basic-bricks": Study(
         "One attention layer on bricks, 256 points with normals, 20 epochs",
@@ -340,8 +338,8 @@ STUDIES = {
         "One attention layer at other numbers of points, ModelNet40, 10 epochs",
         _columns(),
         paper_column="the table of section 5.2 at the same number of points",
-        note="The number after the name is the number of points. `sparse` and the row `sampled-ordered` read the points "
-        "in their stored order, the same in every epoch; all other rows read a fresh random subset. All rows train in "
+        note="The number after the name is the number of points. `sparse` and `sampled-ordered` read the points in "
+        "their stored order, the same in every epoch; all other rows read a fresh random subset. All rows train in "
         "mixed precision (bf16).",
     ),
     "hierarchical-modelnet40": Study(
@@ -368,7 +366,11 @@ STUDIES = {
         _clusters("", {"pooling": 1, "others": 3}, {"induced": -1.51, "rows": -1.57, "columns": -1.52}),
         kind="clustering",
     ),
-    "cluster-short": Study("Amortised clustering, 10,000 steps", _clusters("--steps 10000", {"columns": 1, "others": 3}, {}), kind="clustering"),
+    "cluster-short": Study(
+        "Amortised clustering, 10,000 steps",
+        _clusters("--steps 10000", {"columns": 1, "others": 3}, {}),
+        kind="clustering",
+    ),
     "cluster-forms": Study(
         "Beyond the paper: clustering with sampled forms that read every point, 10,000 steps",
         _cluster_forms("--steps 10000"),

@@ -51,7 +51,12 @@ class Record(Callback):
         return self.folder / "last.ckpt"
 
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "confusion": self.confusion, "carried": self._spent(), "gradient": float(self.gradient)}
+        return {
+            "rows": self.rows,
+            "confusion": self.confusion,
+            "carried": self._spent(),
+            "gradient": float(self.gradient),
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows, self.confusion = list(state_dict["rows"]), state_dict["confusion"]
