@@ -7,7 +7,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..geometry import nearest_neighbours
 from ..geometry.tracing import never_compiled
 from ..sets import Sets
@@ -54,7 +54,7 @@ class KNNAttention(Attention):
             self.offset = nn.Sequential(nn.Linear(coordinates, width), nn.ReLU(), nn.Linear(width, width))  # theta
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
         if self.vector and positions.shape[-1] != self.offset[0].in_features:
