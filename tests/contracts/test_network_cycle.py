@@ -258,22 +258,31 @@ def test_blocks_that_are_computed_again_walk_the_same_cycle() -> None:
     torch.testing.assert_close(again, expected)
 
 
-@pytest.mark.parametrize("form", ["random", "mixed"])
-def test_a_compiled_network_walks_one_cycle(form: str) -> None:
-    attention, options = FORMS[form]
-    network = build("basic", attention=attention, samples=2, **options).eval()
+@pytest.mark.parametrize("training", [True, False])
+def test_the_draw_compiles_with_the_blocks(training: bool) -> None:
+    blocks = stack(2, cycles="network").train(training)
+
+    def network(x: Tensor) -> tuple[Tensor, Tensor]:
+        cycle = network_cycle((block.attention for block in blocks), x)
+        return run(blocks, x, cycle), cycle[0].successor
+
     torch.compiler.reset()
-    compiled = torch.compile(network, dynamic=True, backend="eager")
-    for n in (20, 27, 33):
-        points = cloud(2, n)
-        torch.testing.assert_close(compiled(points), network(points), rtol=1e-5, atol=1e-6)
+    compiled = torch.compile(network, dynamic=True, backend="eager", fullgraph=True)
+    for n in (20, 27):
+        x = torch.randn(2, n, 16, dtype=torch.float64)
+        y, successor = compiled(x)
+        by_hand = Cycle.from_order(written_out(successor))
+        torch.testing.assert_close(y, run(blocks, x, by_hand))
+        assert torch.equal(compiled(x)[1], successor) != training
     torch.compiler.reset()
-    compiled = torch.compile(network.train(), dynamic=True, backend="aot_eager")
-    one, two = compiled(cloud(2, 20)), compiled(cloud(2, 20))
-    assert not torch.equal(one, two)
-    one.sum().backward()
-    assert all(p.grad.isfinite().all() for p in network.parameters())
-    torch.compiler.reset()
+
+
+def written_out(successor: Tensor) -> Tensor:
+    """The cycle from its first point on, (1, n)."""
+    order = [0]
+    while (following := int(successor[0, order[-1]])) != 0:
+        order.append(following)
+    return torch.tensor([order])
 
 
 def test_an_exported_network_walks_one_cycle() -> None:
