@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SummedAttention,
         create_attention,
         list_attention,
+        network_cycle,
         number_layers,
     )
     from .blocks import TransformerBlock
@@ -47,6 +48,7 @@ _HOME = {
     "SummedAttention": "attention",
     "create_attention": "attention",
     "list_attention": "attention",
+    "network_cycle": "attention",
     "number_layers": "attention",
     "PositionEmbedding": "layers.embedding",
     "TransformerBlock": "blocks",
@@ -79,6 +81,7 @@ __all__ = [
     "cycle_seed",
     "list_attention",
     "list_models",
+    "network_cycle",
     "number_layers",
 ]
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from .attention import create_attention
-from .cycles import Cycle
+from .cycles import Cycles
 from .layers.drop_path import DropPath
 from .layers.feed_forward import FeedForward
 
@@ -60,7 +60,7 @@ class TransformerBlock(nn.Module):
         positions: Tensor | None = None,
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
-        cycle: Cycle | None = None,
+        cycle: Cycles | None = None,
     ) -> Tensor:
         """Arguments as in `Attention.forward`. The output in the padding has no meaning."""
         if mask is not None:  # before the norms and the feed-forward layer, whose gradients a NaN would spoil

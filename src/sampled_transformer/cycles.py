@@ -266,6 +266,14 @@ class Cycle:
         return torch.where(valid, window, -1)
 
 
+Cycles = Cycle | Sequence[Cycle]  # one cycle, or several whose results are averaged
+
+
+def each(cycles: Cycles) -> list[Cycle]:
+    """The cycles as a list."""
+    return [cycles] if isinstance(cycles, Cycle) else list(cycles)
+
+
 def real_first(mask: Tensor) -> Tensor:
     """Indices of the points of padded sets, (batch, n): the real ones in their order, then the padding."""
     return torch.argsort((~mask).to(torch.uint8), dim=-1, stable=True)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sampled_transformer.attention import SampledAttention, number_layers
 from sampled_transformer.blocks import TransformerBlock
-from sampled_transformer.cycles import Cycle
+from sampled_transformer.cycles import Cycles
 from sampled_transformer.theory.tables import markdown
 
 TARGETS = ("rank", "farthest", "centre")
@@ -48,7 +48,7 @@ class AveragedAttention(SampledAttention):
         positions: Tensor | None = None,
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
-        cycle: Cycle | None = None,
+        cycle: Cycles | None = None,
     ) -> Tensor:
         calls = self.samples if self.training and cycle is None else 1
         once = super().forward

@@ -331,7 +331,9 @@ def test_missing_positions_are_named(variant: str) -> None:
         ("sampled", {"samples": 0}, "samples: expected at least 1"),
         ("sampled", {"inner": "ring"}, "inner: expected one of"),
         ("sampled", {"composition": "both"}, "composition: expected one of"),
-        ("sampled", {"cycles": "many"}, "cycles: expected one of"),
+        ("sampled", {"cycles": "many"}, "cycles: expected one of shared, per-head, network, got 'many'"),
+        ("summed", {"cycles": "per-head"}, "cycles: expected one of shared, network, got 'per-head'"),
+        ("dense", {"cycles": "network"}, "expected an option of the mechanism 'dense' .* got 'cycles'"),
         ("sampled", {"composition": "sequential", "cycles": "per-head"}, "cycles, order: expected one cycle"),
         ("sampled", {"composition": "sequential", "order": "mixed"}, "cycles, order: expected one cycle"),
         (

@@ -63,6 +63,7 @@ ONE_OF_EACH = [
     *(("autoencoder-small", f"{task}-dense-scratch") for task in ("probe", "fewshot", "finetune", "bricks")),
     ("autoencoder-small", "pretrain-sampled"),
     ("variants-bricks", "sampled-consistent-4"),
+    ("cycles-bricks", "network"),
     ("autoencoder-small", "bricks-sampled"),
 ]
 

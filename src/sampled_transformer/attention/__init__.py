@@ -11,6 +11,7 @@ from .beyond.estimated import EstimatedAttention
 from .beyond.linear import LinearAttention
 from .beyond.rotary import RotaryAttention
 from .beyond.summed import SummedAttention
+from .cyclic import network_cycle
 from .dense import DenseAttention
 from .induced import InducedAttention
 from .knn import KNNAttention
@@ -48,6 +49,7 @@ __all__ = [
     "SummedAttention",
     "create_attention",
     "list_attention",
+    "network_cycle",
     "number_layers",
 ]
 

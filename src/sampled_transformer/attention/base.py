@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import torch
 from torch import Tensor, nn
 
-from ..cycles import Cycle
+from ..cycles import Cycles, each
 from ..geometry.tracing import never_compiled
 from ..layers.sparse_gradient import Linear
 from ..sets import Sets, buckets, check_finite, check_mask, check_ptr, describe, pad_sets
@@ -91,7 +91,7 @@ class Attention(nn.Module):
         positions: Tensor | None = None,
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
-        cycle: Cycle | None = None,
+        cycle: Cycles | None = None,
     ) -> Tensor:
         """Attend within each set.
 
@@ -100,7 +100,8 @@ class Attention(nn.Module):
             positions: coordinates, (batch, n, coordinates) or packed (total, coordinates).
             mask: (batch, n), True where a point is real. The padding's content never matters; its output is zero.
             ptr: (sets + 1,), where each packed set begins and the last one ends.
-            cycle: the cycle to walk instead of a drawn one (mechanisms without cycles ignore it).
+            cycle: the cycle to walk instead of a drawn one, or several, whose results are averaged (mechanisms without
+                cycles ignore it).
         """
         positions, ptr = self._check(x, positions, mask, ptr)
         sets = Sets(mask, ptr)
@@ -119,12 +120,12 @@ class Attention(nn.Module):
     if TYPE_CHECKING:  # a call of torch's own module returns Any
         __call__ = forward
 
-    def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
-        """The given cycle if the mechanism walks one and it was made for these sets."""
+    def fit(self, cycle: Cycles | None, x: Tensor, sets: Sets) -> Cycles | None:
+        """The given cycles if the mechanism walks any and they were made for these sets."""
         return None
 
     @never_compiled  # how many buckets there are depends on the sizes
-    def _mix_in_buckets(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+    def _mix_in_buckets(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
         """Packed sets as padded batches of similar sizes, so that padding at most doubles the work."""
         ptr = sets.ptr
         assert ptr is not None
@@ -136,18 +137,18 @@ class Attention(nn.Module):
                 continue
             padded = x[place].masked_fill(~mask[..., None], 0)
             where = None if positions is None else positions[place]
-            walk = None if cycle is None else cycle.padded(some)
+            walk = None if cycle is None else [one.padded(some) for one in each(cycle)]
             rows.append(self.mix(padded, where, Sets(mask), walk)[mask])
             places.append(place[mask])
         return torch.cat(rows)[torch.cat(places).argsort()]
 
-    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
         """Project, attend, project back: x (batch, n, dim) -> (batch, n, dim)."""
         query, key, value = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
         return self.output(self.attend(query, key, value, positions, sets, cycle).flatten(2))
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         """The mechanism itself on (batch, n, heads, head_dim)."""
         raise NotImplementedError
@@ -186,6 +187,12 @@ class Attention(nn.Module):
         wanted = ("batch", "n") if ptr is None else ("total",)
         if x.dim() != len(wanted) + 1 or x.shape[-1] != self.dim or not x.is_floating_point():
             raise ValueError(f"x: expected floats of shape ({', '.join(wanted)}, {self.dim}), got {describe(x)}")
+        return self.settle(x, positions, mask, ptr)
+
+    def settle(
+        self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Check positions and how the points fall into sets; return cleared positions, and ptr as int64."""
         if mask is not None:
             check_mask(mask, x.shape[:-1])
         if ptr is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Unpack
 
 import torch
 from torch import Tensor
 
-from ..cycles import Cycle
+from ..cycles import Cycle, Cycles, each
 from ..geometry.tracing import never_compiled
 from ..sets import Sets
 from .base import Attention, Projections, check_choice
@@ -33,7 +34,9 @@ class CyclicAttention(Attention):
     process.
 
     Args:
-        cycles: "shared" by all heads, or one "per-head".
+        cycles: "shared" by all heads of a layer, one "per-head", or one for the whole "network": all its layers that
+            attend over the same points walk the same cycle. The network draws it, see `network_cycle`. A layer by
+            itself draws its own, as with "shared".
         order: the cycle is "random" (Eq. 3); follows a "morton" or "hilbert" curve through the positions, which is
             turned at random; or is "mixed": the first half of the heads follow a Hilbert curve, the others a random
             cycle.
@@ -58,7 +61,7 @@ class CyclicAttention(Attention):
         **projections: Unpack[Projections],
     ) -> None:
         super().__init__(dim, heads, **projections)
-        check_choice("cycles", cycles, ("shared", "per-head"))
+        check_choice("cycles", cycles, ("shared", "per-head", "network"))
         check_choice("order", order, ("random", "morton", "hilbert", "mixed"))
         self.walkers = heads if walkers is None else walkers
         if order == "mixed" and self.walkers < 2:
@@ -73,7 +76,7 @@ class CyclicAttention(Attention):
         return self.walkers > 0
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         """The mean over the cycles of this call."""
         drawn = self.draw(query, sets, cycle, positions)
@@ -84,10 +87,10 @@ class CyclicAttention(Attention):
         """The mechanism itself along one cycle, on (batch, n, heads, head_dim)."""
         raise NotImplementedError
 
-    def draw(self, x: Tensor, sets: Sets, cycle: Cycle | None, positions: Tensor | None = None) -> list[Cycle]:
-        """The cycles of this call: the given one, a fresh one in training, `samples` fixed ones in evaluation."""
+    def draw(self, x: Tensor, sets: Sets, cycle: Cycles | None, positions: Tensor | None = None) -> list[Cycle]:
+        """The cycles of this call: the given ones, a fresh one in training, `samples` fixed ones in evaluation."""
         if cycle is not None:
-            return [cycle]
+            return each(cycle)
         if self.training:
             return [self.draw_one(x, positions, sets, None)]
         return [self.draw_one(x, positions, sets, (self.seed, self.layer, sample)) for sample in range(self.samples)]
@@ -119,21 +122,52 @@ class CyclicAttention(Attention):
         """How many heads a cycle given by the caller may have."""
         return (1,) if self.walkers < 2 else (1, self.walkers)
 
-    def fit(self, cycle: Cycle | None, x: Tensor, sets: Sets) -> Cycle | None:
+    def fit(self, cycle: Cycles | None, x: Tensor, sets: Sets) -> Cycles | None:
         if cycle is None:
             return None
+        if not each(cycle):
+            raise ValueError("cycle: expected at least one, got none")
         n, heads = x.shape[-2], self.heads_of_a_cycle()
-        batch = (x.shape[0],) if cycle.order.dim() == 3 else ()
-        if cycle.heads not in heads or cycle.order.shape != (*batch, cycle.heads, n):
-            expected = f"({' or '.join(map(str, heads))}, {n}), with or without the batch in front"
-            raise ValueError(f"cycle: expected the shape {expected}, got {tuple(cycle.order.shape)}")
-        if not cycle.is_for(sets.mask, sets.ptr):
-            raise ValueError("cycle: expected one drawn with the mask or ptr of this call, got one of other sets")
+        for one in each(cycle):
+            batch = (x.shape[0],) if one.order.dim() == 3 else ()
+            if one.heads not in heads or one.order.shape != (*batch, one.heads, n):
+                expected = f"({' or '.join(map(str, heads))}, {n}), with or without the batch in front"
+                raise ValueError(f"cycle: expected the shape {expected}, got {tuple(one.order.shape)}")
+            if not one.is_for(sets.mask, sets.ptr):
+                raise ValueError("cycle: expected one drawn with the mask or ptr of this call, got one of other sets")
         return cycle
 
     def extra_repr(self) -> str:
         walk = f"cycles={self.cycles}, order={self.order}, samples={self.samples}, seed={self.seed}"
         return f"{super().extra_repr()}, {walk}"
+
+
+def network_cycle(
+    layers: Iterable[object],
+    x: Tensor,
+    positions: Tensor | None = None,
+    mask: Tensor | None = None,
+    ptr: Tensor | None = None,
+    cycle: Cycles | None = None,
+) -> Cycles | None:
+    """The cycles that layers with `cycles="network"` walk together in one pass: pass them to every block as `cycle`.
+
+    The first of the layers draws: a fresh cycle in training, its `samples` fixed ones in evaluation. Without such a
+    layer the result is the given `cycle`, mostly None, and every layer draws for itself.
+
+    Args:
+        layers: the layers that attend over these points.
+        x, positions, mask, ptr: as in `Attention.forward`, of the first layer.
+        cycle: the caller's own, which wins.
+    """
+    shared = (one for one in layers if isinstance(one, CyclicAttention) and one.cycles == "network" and one.is_random)
+    first = next(shared, None)
+    if cycle is not None or first is None or x.numel() == 0:
+        return cycle
+    positions, ptr = first.settle(x, positions, mask, ptr)
+    if ptr is not None:
+        x, positions = x[None], None if positions is None else positions[None]
+    return first.draw(x, Sets(mask, ptr), None, positions)
 
 
 def window_attention(query: Tensor, key: Tensor, value: Tensor, cycle: Cycle, subset: int, scale: float) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..sets import Sets
 from .base import Attention
 
@@ -19,7 +19,7 @@ class DenseAttention(Attention):
     """
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         return read_all(query, key, value, sets.mask, self.scale)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..layers.feed_forward import FeedForward
 from ..sets import Sets
 from .base import Attention
@@ -71,7 +71,7 @@ class InducedAttention(Attention):
         """Whether the output depends on random points, which `seed` fixes in evaluation."""
         return self.sampled
 
-    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
         summary = self.summarise(x, sets.mask)
         key, value = self.split(self.key(summary)), self.split(self.value(summary))
         out: Tensor = self.output(read_all(self.split(self.query(x)), key, value, None, self.scale).flatten(2))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..geometry import nearest_neighbours
 from ..geometry.tracing import never_compiled
 from ..sets import Sets
@@ -59,7 +59,7 @@ class KNNAttention(Attention):
             self.offset = nn.Sequential(nn.Linear(coordinates, width), nn.ReLU(), nn.Linear(width, width))  # theta
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
         if self.vector and positions.shape[-1] != self.offset[0].in_features:

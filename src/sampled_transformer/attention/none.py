@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..sets import Sets
 from .base import Attention
 
@@ -20,5 +20,5 @@ class NoAttention(Attention):
     def _build(self, bias: bool) -> None:
         pass
 
-    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
         return torch.zeros_like(x)

@@ -7,7 +7,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from ..cycles import Cycle
+from ..cycles import Cycle, Cycles
 from ..sets import Sets
 from .base import Projections, check_choice
 from .cyclic import CyclicAttention, window_attention
@@ -70,7 +70,7 @@ class SampledAttention(CyclicAttention):
         self.inner, self.composition = inner, composition
         self.takes_packed = composition == "parallel"
 
-    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None) -> Tensor:
+    def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
         if self.composition == "parallel":
             return super().mix(x, positions, sets, cycle)
         drawn = self.draw(x, sets, cycle, positions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..cycles import Cycle
+from ..cycles import Cycle, Cycles
 from ..sets import Sets
 from .base import Attention
 from .kernels import pair_attention
@@ -22,7 +22,7 @@ class SparseAttention(Attention):
     takes_packed = True
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         given = Cycle.identity(query.shape[1], query.device, mask=sets.mask, ptr=sets.ptr)
         return pair_attention(query, key, value, given.with_batch(given.successor), self.scale)

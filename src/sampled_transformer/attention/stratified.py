@@ -7,7 +7,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..geometry import farthest_points
 from ..geometry.tracing import never_compiled
 from ..sets import Sets, segments
@@ -49,7 +49,7 @@ class StratifiedAttention(Attention):
 
     @never_compiled
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
         points, owner, index = _flatten(positions, sets)

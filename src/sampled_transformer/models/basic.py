@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..attention import number_layers
+from ..attention import network_cycle, number_layers
 from ..blocks import TransformerBlock
-from ..cycles import Cycle
+from ..cycles import Cycles
 from ..layers.pooling import pool_max
 from .inputs import check_normals
 
@@ -84,13 +84,14 @@ class BasicClassifier(nn.Module):
         normals: Tensor | None = None,
         mask: Tensor | None = None,
         ptr: Tensor | None = None,
-        cycle: Cycle | None = None,
+        cycle: Cycles | None = None,
     ) -> Tensor:
         """Logits (sets, classes) of points (batch, n, 3), padded with `mask`, or packed (total, 3) with `ptr`."""
         check_normals(normals, points, self.normal_mlp is not None)
         x = self.position_mlp(points, mask)
         if self.normal_mlp is not None and normals is not None:
             x = x + self.normal_mlp(normals, mask)
+        cycle = network_cycle((block.attention for block in self.blocks), x, points, mask, ptr, cycle)
         for block in self.blocks:
             x = block(x, points, mask, ptr, cycle)
         logits: Tensor = self.head(self.head_norm(pool_max(x, mask, ptr)))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..attention import number_layers
+from ..attention import network_cycle, number_layers
 from ..blocks import TransformerBlock
 from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
@@ -148,8 +148,9 @@ class Stage(nn.Module):
             x = x.amax(2)
         if self.embedding is not None:
             x = x + self.embedding(points)
+        cycle = network_cycle((block.attention for block in self.blocks), x, points)
         for block in self.blocks:
-            x = block(x, points)
+            x = block(x, points, cycle=cycle)
         return points, x
 
     def group(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sampled_transformer.attention.base import Attention
-from sampled_transformer.cycles import Cycle
+from sampled_transformer.cycles import Cycle, Cycles
 from sampled_transformer.sets import Sets
 
 FLEX_BLOCK = 128  # points per block of FlexAttention's mask
@@ -18,7 +18,7 @@ class ExplicitAttention(Attention):
     """Dense attention (Eq. 1a) that builds the n x n matrix, as implementations did when the paper was written."""
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         return ((self.scale * query @ key.transpose(2, 3)).softmax(-1) @ value).transpose(1, 2)
@@ -39,7 +39,7 @@ class FlexAttention(Attention):
         self.band: dict[int, Any] = {}
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         n = query.shape[1]
         order = Cycle.sample(n, device=query.device).order[0]

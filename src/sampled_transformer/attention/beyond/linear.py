@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...cycles import Cycle
+from ...cycles import Cycles
 from ...sets import Sets
 from ..base import Attention
 from ..kernels import linear_sums, positive_features
@@ -21,7 +21,7 @@ class LinearAttention(Attention):
     """
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         features = positive_features(query), positive_features(key)
         numerator, denominator = linear_sums(*features, value, sets.mask)

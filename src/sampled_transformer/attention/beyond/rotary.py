@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from ...cycles import Cycle
+from ...cycles import Cycles
 from ...sets import Sets
 from ..base import Attention, Projections
 from ..compiled import Compiled
@@ -60,7 +60,7 @@ class RotaryAttention(Attention):
         self.frequencies: Tensor
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
         if positions.shape[-1] != self.coordinates:

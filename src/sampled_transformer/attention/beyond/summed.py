@@ -7,9 +7,9 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from ...cycles import Cycle
+from ...cycles import Cycle, Cycles
 from ...sets import Sets
-from ..base import Projections
+from ..base import Projections, check_choice
 from ..cyclic import CyclicAttention, window_attention
 from ..kernels import summary_attention
 
@@ -27,6 +27,8 @@ class SummedAttention(CyclicAttention):
     Args:
         local: how many heads, the last ones, look at windows.
         window: points per window.
+        cycles: whether every layer turns the curve for itself ("shared" by its heads) or all layers of a "network"
+            together.
         samples, seed, generator: of the turns of the curve, see `CyclicAttention`.
         projections: head_dim, bias, scale and layer of `Attention`.
     """
@@ -38,6 +40,7 @@ class SummedAttention(CyclicAttention):
         *,
         local: int = 0,
         window: int = 16,
+        cycles: str = "shared",
         samples: int = 1,
         seed: int = 0,
         generator: torch.Generator | None = None,
@@ -47,13 +50,22 @@ class SummedAttention(CyclicAttention):
             raise ValueError(f"local: expected 0 to {heads} heads, got {local}")
         if window < 2:
             raise ValueError(f"window: expected at least 2 points, got {window}")
+        check_choice("cycles", cycles, ("shared", "network"))
         super().__init__(
-            dim, heads, order="hilbert", samples=samples, seed=seed, generator=generator, walkers=local, **projections
+            dim,
+            heads,
+            cycles=cycles,
+            order="hilbert",
+            samples=samples,
+            seed=seed,
+            generator=generator,
+            walkers=local,
+            **projections,
         )
         self.local, self.window = local, window
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycle | None
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         (query, near_query), (key, near_key), (value, near_value) = (
             x.split([self.heads - self.local, self.local], 2) for x in (query, key, value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ...attention import network_cycle
 from ...blocks import TransformerBlock
 from ..tokens import GroupEmbedding, Groups
 
@@ -36,8 +37,9 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor, embedded: Tensor, positions: Tensor) -> Tensor:
         """Tokens (batch, n, dim) with embedded positions (batch, n, dim) and positions (batch, n, 3)."""
+        cycle = network_cycle((block.attention for block in self.blocks), x, positions)
         for block in self.blocks:
-            x = block(x + embedded, positions)
+            x = block(x + embedded, positions, cycle=cycle)
         out: Tensor = self.norm(x)
         return out
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from ...attention import create_attention
 from ...attention.dense import read_all
 from ...attention.pairs import pairs_from_seed, sample_pairs
+from ...cycles import Cycles
 from ...layers.sparse_gradient import Linear
 from ...sets import Sets
 from .reading import average, average_of_dealt, average_of_two, dealt_mask
@@ -113,11 +114,14 @@ class SAB(nn.Module):
         if inputs != dim:
             self.attention.query, self.attention.key, self.attention.value = (Linear(inputs, dim) for _ in range(3))
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(batch, n, inputs) -> (batch, n, dim), n at least 1. The output at the padding has no meaning."""
+    def forward(self, x: Tensor, mask: Tensor | None = None, cycle: Cycles | None = None) -> Tensor:
+        """(batch, n, inputs) -> (batch, n, dim), n at least 1. The output at the padding has no meaning.
+
+        The mechanism walks the given cycles instead of drawn ones, if it walks any.
+        """
         layer = self.attention
         query, key, value = layer.query(x), layer.key(x), layer.value(x)
-        read = layer.attend(layer.split(query), layer.split(key), layer.split(value), None, Sets(mask), None)
+        read = layer.attend(layer.split(query), layer.split(key), layer.split(value), None, Sets(mask), cycle)
         out = query + read.flatten(2)
         result: Tensor = out + torch.relu(layer.output(out))
         return result

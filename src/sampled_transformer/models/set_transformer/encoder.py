@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...attention import network_cycle
 from ...attention.kernels import take
 from ...cycles import Cycle
 from ...support.registry import check_options
@@ -80,8 +81,9 @@ class SetEncoder(nn.Module):
             points = points.new_zeros(len(points), 1, self.inputs)
             mask = torch.zeros(points.shape[:2], dtype=torch.bool, device=points.device)
         x, mask = self.shuffle(points, mask) if self.shuffles else (points, mask)
+        cycle = network_cycle((block.attention for block in self.blocks if isinstance(block, SAB)), x, None, mask)
         for block in self.blocks:
-            x = block(x, mask)
+            x = block(x, mask) if cycle is None else block(x, mask, cycle)
         out: Tensor = self.pool(self.dropout(x), mask)
         return out
 
