@@ -25,7 +25,7 @@ SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 MECHANISMS = ("sampled", "linear", "dense")
 PASSES = ("forward", "step")
 FITTED = 4  # an exponent is fitted to the largest sizes, this many: three doublings
-WATCHED, WATCHED_SECONDS = 5, 1.0  # calls that the stopwatch sees at most, and the seconds after which it has enough
+WATCHED, WATCHED_SECONDS = 3, 0.5  # calls that the stopwatch sees at most, and the seconds after which it has enough
 
 # The paper's sizes. The number of groups grows with the cloud, since attention runs over groups.
 NETWORKS: dict[str, Callable[[int], tuple[str, dict[str, Any]]]] = {
@@ -45,7 +45,6 @@ class Plan:
         networks: names in `NETWORKS`.
         batch: clouds per call.
         repeats: rounds of each measurement; the result is their median.
-        enough: seconds after which a case skips the remaining rounds.
         limit: seconds that one call may take. Calls that might take longer are left out.
     """
 
@@ -53,7 +52,6 @@ class Plan:
     networks: Sequence[str] = tuple(NETWORKS)
     batch: int = 4
     repeats: int = 7
-    enough: float = 4.0
     limit: float = 60.0
 
 
@@ -121,10 +119,10 @@ def _measure_together(network: str, passes: str, plan: Plan) -> Iterator[dict[st
                 continue
             cases[key] = Case(network, mechanism, passes, points, plan.batch)
             smaller = points, cases[key], seconds(cases[key].run)  # compiles, and touches the memory
-    medians = interleaved({key: case.run for key, case in cases.items()}, plan.repeats, enough=plan.enough)
+    medians = interleaved({key: case.run for key, case in cases.items()}, plan.repeats)
     for key, entry in entries.items():
         if key in cases:
-            entry |= {"seconds": medians[key], "shares": shares(cases[key])}
+            entry |= {"seconds": medians[key], "shares": shares(cases[key], min(plan.repeats, WATCHED))}
         yield entry
 
 
@@ -136,13 +134,13 @@ def _takes_too_long(points: int, fewer: int, case: Case, taken: float, limit: fl
     return growth * taken > limit
 
 
-def shares(case: Case) -> dict[str, float]:
-    """The share of each part in the time of a call; they add up to 1."""
-    whole, calls = 0.0, 0
+def shares(case: Case, calls: int) -> dict[str, float]:
+    """The share of each part in the time of several calls, fewer if they are slow; they add up to 1."""
+    whole = 0.0
     with watch(case.network) as stopwatch:
-        while calls < WATCHED and whole < WATCHED_SECONDS:
-            whole += seconds(case.run)
-            calls += 1
+        for _ in range(calls):
+            if whole < WATCHED_SECONDS:
+                whole += seconds(case.run)
     parts = {part: stopwatch.seconds[part] / whole for part in PARTS}
     return parts | {"rest": 1 - sum(parts.values())}
 
