@@ -9,6 +9,7 @@ from typing import Any
 
 from ..bench.tables import TITLES, milliseconds
 from .markdown import commands, table
+from .networks import networks_section
 
 # Table "Memory usage" of the appendix, GB on an RTX 3090; None is "out of memory".
 PAPER_MEMORY: dict[str, tuple[float | None, ...]] = {
@@ -35,6 +36,7 @@ def speed_section(folder: Path) -> list[str]:
         "mae": autoencoder,
         "clustering": clustering,
         "bench": times,
+        "networks": networks,
         "paper-memory": paper_memory,
     }
     lines = [INTRODUCTION, ""]
@@ -146,6 +148,11 @@ def times(result: dict[str, Any]) -> Iterator[str]:
         )
         yield ""
     yield "A dash marks what would not fit, or would take longer than the limit of the command."
+    yield from made_with(result)
+
+
+def networks(result: dict[str, Any]) -> Iterator[str]:
+    yield from networks_section(result)
     yield from made_with(result)
 
 
