@@ -109,7 +109,7 @@ def _hierarchical_recipes(arguments: str) -> dict[str, Row]:
     sgd = "--optimiser.name sgd --optimiser.weight_decay 1e-4 --optimiser.label_smoothing 0.0"
     optimisers = {
         "sgd-5e-2": f"{sgd} --optimiser.rate 5e-2",
-        **{f"adamw-{rate}": f"{adamw} --optimiser.rate {rate}" for rate in ("1e-3", "2e-3", "4e-3")},
+        **{f"adamw-{rate}": f"{adamw} --optimiser.rate {rate}" for rate in ("1e-3", "2e-3", "4e-3", "8e-3")},
     }
     return {
         f"{name}-{label}": Row(
