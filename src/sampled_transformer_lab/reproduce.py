@@ -86,7 +86,7 @@ def reproduce(
     missing = [run for run in wanted if fresh or not place.result(*run).is_file()]
     if fresh:
         claim_folder(place)
-        yield f"{name}: {len(wanted)} runs to make anew in {printable(runs / name)}"
+        yield f"{name}: {len(wanted)} run{'s' * (len(wanted) > 1)} to make anew in {printable(runs / name)}"
     else:
         hint = "" if missing else "; --fresh makes them anew, `tables check` compares one seed"
         yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result{hint}"

@@ -159,7 +159,7 @@ def test_fresh_makes_what_is_there_and_replaces_it_when_complete(
     options = {"results": results, "runs": runs, "rows": ["basic-none"], "seeds": [0], "fresh": True}
     for line in reproduce("tiny", **options, watch=lambda states: seen.extend(states.values())):
         if line.startswith("tiny: "):
-            assert line == f"tiny: 1 runs to make anew in {runs / 'tiny'}"
+            assert line == f"tiny: 1 run to make anew in {runs / 'tiny'}"
             assert kept.read_text() == "made before"
     assert json.loads(kept.read_text())["figures"]["last epoch"]["epoch"] == 1
     assert seen[0] == f"running, log {runs / 'tiny' / 'basic-none-seed0.log'}"

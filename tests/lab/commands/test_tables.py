@@ -67,7 +67,7 @@ def test_check_tells_equal_from_different(
     before = kept.read_text()
     assert main(["tables", "check", "tiny"]) == 0
     output = capsys.readouterr().out
-    assert "tiny: 1 runs to make anew in runs/check-1/tiny\n" in output
+    assert "tiny: 1 run to make anew in runs/check-1/tiny\n" in output
     assert "difference +0.00 " in output
     assert "agrees: all figures are equal\n1 of 1 rows agree. " in output
     assert kept.read_text() == before
