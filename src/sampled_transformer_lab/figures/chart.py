@@ -94,8 +94,9 @@ class Panel:
         heights = apart([height for height, _, _ in ends], LINE_HEIGHT, self.height)
         for place, (height, _, curve) in zip(heights, ends, strict=True):
             end = self.x(curve.values[-1][0])
-            if end < self.width - 1 or abs(place - height) > 2:
-                yield Line(((end + 6, height), (self.width + 7, place)), curve.colour, 0.7, dashed=True)
+            early = end < self.width - 1
+            if early or abs(place - height) > 2:
+                yield Line(((end + 6, height), (self.width + 7, place)), curve.colour, 0.7, dashed=early)
             yield Text((self.width + 20, place + 4.5), curve.name, 13, INK)
             if not curve.dashed:
                 yield mark((self.width + 13, place), curve.number, curve.colour)
