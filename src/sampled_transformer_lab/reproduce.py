@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from sampled_transformer.support.machine import machine
 from sampled_transformer.support.printable import printable
 from sampled_transformer.support.registry import look_up
 
+from .children import Children, stoppable
+from .progress import read_progress
 from .studies import STUDIES, Study
 
 
@@ -37,6 +40,10 @@ class Place:
     def run(self, row: str, seed: int) -> Path:
         return self.runs / self.study / f"{row}-seed{seed}"
 
+    def log(self, row: str, seed: int) -> Path:
+        """What the run prints. It lies beside the run's folder, which must be empty when the run starts."""
+        return self.runs / self.study / f"{row}-seed{seed}.log"
+
 
 def result_file(results: Path, study: str, row: str, seed: int) -> Path:
     return results / study / f"{row}-seed{seed}.json"
@@ -49,10 +56,14 @@ def reproduce(
     runs: Path = Path("runs"),
     workers: int = 1,
     rows: Sequence[str] | None = None,
-) -> Iterator[str]:
+    seeds: Sequence[int] | None = None,
+    fresh: bool = False,
+    watch: Callable[[Mapping[str, str]], None] | None = None,
+) -> Generator[str]:
     """Make every run of a study that has no result yet, and yield one line per finished run.
 
-    The same command resumes a run that was interrupted.
+    The same command resumes a run that was interrupted. On Ctrl-C or SIGTERM the runs save their state and end, and
+    KeyboardInterrupt is raised. Close the iterator if you leave it early: that ends the runs too.
 
     Args:
         name: the study.
@@ -61,40 +72,102 @@ def reproduce(
         runs: folder of the run folders.
         workers: number of runs at the same time.
         rows: the rows to make (default: all).
+        seeds: the seeds to make (default: all).
+        fresh: make runs although they have a result, which is replaced when its run is complete. `runs` must be a
+            new folder, or one where this was interrupted.
+        watch: called about once a second with the state of every run under way, by its name.
     """
     study, place = look_up("table", name, STUDIES), Place(name, results, runs, root)
     if study.needs_root and root is None:
         raise ValueError(f"root: expected the folder that holds the data set of {name}, got none")
     if workers < 1:
         raise ValueError(f"workers: expected at least 1, got {workers}")
-    for row in rows or ():
-        look_up("rows", row, study.rows)
-    wanted = [run for run in study.runs() if rows is None or run[0] in rows]
-    missing = [run for run in wanted if not place.result(*run).is_file()]
-    yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result"
+    wanted = chosen_runs(study, rows, seeds, complete=fresh)
+    missing = [run for run in wanted if fresh or not place.result(*run).is_file()]
+    if fresh:
+        claim_folder(place)
+        yield f"{name}: {len(wanted)} run{'s' * (len(wanted) > 1)} to make anew in {printable(runs / name)}"
+    else:
+        hint = "" if missing else "; --fresh makes them anew, `tables check` compares one seed"
+        yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result{hint}"
     threads = str(max(1, (os.cpu_count() or 1) // workers))
-    failed = []
+    failed, children, begun = [], Children(), dict[tuple[str, int], float]()
 
     def make(row: str, seed: int) -> str:
-        return make_run(study, place, row, seed, threads)
+        begun[row, seed] = time.time()
+        return make_run(study, place, row, seed, threads, children)
 
-    for (row, seed), job in side_by_side(study, missing, workers, make):
-        try:
-            yield job.result()
-        except ValueError as error:  # the other runs can still be made
-            failed.append(str(error))
-            yield f"{row}, seed {seed}: failed"
+    def look(under_way: Iterable[tuple[str, int]]) -> None:
+        if watch is not None:
+            watch({f"{row}, seed {seed}": state(study, place, row, seed, begun) for row, seed in under_way})
+
+    jobs = side_by_side(study, missing, workers, make, look, children.stop)
+    with stoppable(), closing(jobs):
+        for (row, seed), job in jobs:
+            try:
+                yield job.result()
+            except ValueError as error:  # the other runs can still be made
+                failed.append(str(error))
+                yield f"{row}, seed {seed}: failed, see {printable(place.log(row, seed))}"
     if failed:
         raise ValueError(f"{len(failed)} of {len(missing)} runs failed, first {failed[0]}")
 
 
+def chosen_runs(
+    study: Study, rows: Sequence[str] | None = None, seeds: Sequence[int] | None = None, complete: bool = False
+) -> list[tuple[str, int]]:
+    """The runs of some rows and seeds; `complete` adds the runs that they start from."""
+    chosen = set(study.rows if rows is None else rows)
+    for row in rows or ():
+        look_up("rows", row, study.rows)
+        before = study.rows[row].after
+        while complete and before is not None:
+            chosen.add(before)
+            before = study.rows[before].after
+    most = max(study.rows[row].seeds for row in chosen)
+    for seed in seeds or ():
+        if not 0 <= seed < most:
+            raise ValueError(f"seeds: expected 0 to {most - 1}, got {seed}")
+    return [(row, seed) for row, seed in study.runs() if row in chosen and (seeds is None or seed in seeds)]
+
+
+def claim_folder(place: Place) -> None:
+    """Refuse a folder with runs that were not made anew: they would be read instead of made."""
+    folder = place.runs / place.study
+    mark = folder / ".fresh"
+    if not mark.is_file():
+        if folder.exists() and any(folder.iterdir()):
+            got = f"{printable(place.runs)}, which holds earlier runs of {place.study}"
+            raise ValueError(f"runs: expected a new folder, or one whose runs were interrupted, got {got}")
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+
+
+def new_folder(parent: Path, name: str) -> Path:
+    """The first of name-1, name-2, ... that does not exist."""
+    return next(path for path in (parent / f"{name}-{number}" for number in count(1)) if not path.exists())
+
+
+def state(study: Study, place: Place, row: str, seed: int, begun: Mapping[tuple[str, int], float]) -> str:
+    """How far a run is, and where its log is."""
+    found = None if study.rows[row].prints else read_progress(place.run(row, seed))
+    begin = begun.get((row, seed))
+    text = "running" if found is None or begin is None else found.text(begin)
+    return f"{text}, log {printable(place.log(row, seed))}"
+
+
 def side_by_side(
-    study: Study, runs: Sequence[tuple[str, int]], workers: int, make: Callable[[str, int], str]
-) -> Iterator[tuple[tuple[str, int], Future[str]]]:
+    study: Study,
+    runs: Sequence[tuple[str, int]],
+    workers: int,
+    make: Callable[[str, int], str],
+    look: Callable[[Iterable[tuple[str, int]]], None] = lambda under_way: None,
+    stop: Callable[[], None] = lambda: None,
+) -> Generator[tuple[tuple[str, int], Future[str]]]:
     """Make runs in `workers` threads, and yield each (row, seed) with its job when it is done.
 
     A run that depends on another starts after it; meanwhile the workers make other runs. If a run fails, those that
-    depend on it fail with it.
+    depend on it fail with it. `look` is called every second with the runs under way, and `stop` to end them early.
     """
     waiting, jobs = list(runs), dict[tuple[str, int], Future[str]]()
 
@@ -116,11 +189,12 @@ def side_by_side(
                     waiting.remove(run)
                     jobs[run] = pool.submit(begin, run)
                     under_way[jobs[run]] = run
-                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                look(under_way.values())
+                done, _ = wait(under_way, timeout=1, return_when=FIRST_COMPLETED)
                 for job in done:
                     yield under_way.pop(job), job
         except BaseException:
-            # Ctrl-C reaches the runs too, and each of them saves its state before it ends.
+            stop()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
@@ -138,25 +212,26 @@ def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
     return [*parts, "--out", str(out), *(["--resume"] if (out / "config.yaml").is_file() else [])]
 
 
-def make_run(study: Study, place: Place, row: str, seed: int, threads: str) -> str:
+def make_run(study: Study, place: Place, row: str, seed: int, threads: str, children: Children | None = None) -> str:
     """Make one run in a process of its own with its share of the cores, write its result file, and return one line."""
-    command = words(study, place, row, seed)
-    environment = {"OMP_NUM_THREADS": threads, **os.environ}
+    command, prints = words(study, place, row, seed), study.rows[row].prints
+    # Unbuffered, so that the log shows each epoch when it ends.
+    environment = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONUNBUFFERED": "1"}
     begin = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "sampled_transformer", *command],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise ValueError(f"{printable(place.run(row, seed))}: {last[0]}")
-    if study.rows[row].prints:
+    log, printed = place.log(row, seed), place.log(row, seed).with_suffix(".json")
+    size = log.stat().st_size if log.is_file() else 0
+    program = [sys.executable, "-m", "sampled_transformer", *command]
+    code = (children or Children()).run(program, log, environment, printed if prints else None)
+    if code:
+        lines = log.read_bytes()[size:].decode("utf-8", "replace").strip().splitlines()
+        last = lines[-1] if lines else f"exit code {code}"
+        raise ValueError(f"{row}, seed {seed}: {last} (log {printable(log)})")
+    if prints:
         seconds = round(time.perf_counter() - begin, 3)
         command = ["sampled-transformer", *command]
         here = {**machine(), "threads": int(environment["OMP_NUM_THREADS"])}
-        result = {"command": shlex.join(command), **json.loads(done.stdout), "seconds": seconds, "machine": here}
+        answer = json.loads(printed.read_text("utf-8"))
+        result = {"command": shlex.join(command), **answer, "seconds": seconds, "machine": here}
     else:
         result = json.loads((place.run(row, seed) / "result.json").read_text("utf-8"))
     write_result(place.result(row, seed), result, place.root)
@@ -164,18 +239,27 @@ def make_run(study: Study, place: Place, row: str, seed: int, threads: str) -> s
 
 
 def headline(result: dict[str, Any]) -> str:
-    """The most important figure of a result, whichever command made it."""
+    """The most important figure of a result, such as "72.79 %"."""
+    return shown(*headline_figure(result))
+
+
+def shown(name: str, value: float) -> str:
+    return f"{value:.2f} %" if name == "accuracy" else f"{name} {value:.4f}"
+
+
+def headline_figure(result: dict[str, Any]) -> tuple[str, float]:
+    """The most important figure, whichever command made it: its name (LL0, accuracy or loss) and its value."""
     figures = result.get("figures", result)
     if "LL0" in figures:
-        return f"LL0 {figures['LL0']:.4f}"
+        return "LL0", figures["LL0"]
     for name in ("last epoch", "one pass"):
         figures = figures.get(name, figures)
     if "accuracy" in figures:
         value = figures["accuracy"]
-        return f"{100 * (value['mean'] if isinstance(value, dict) else value):.2f} %"
+        return "accuracy", 100 * (value["mean"] if isinstance(value, dict) else value)
     if "test_accuracy" in figures:
-        return f"{100 * figures['test_accuracy']:.2f} %"
-    return f"loss {figures['train_loss']:.4f}"
+        return "accuracy", 100 * figures["test_accuracy"]
+    return "loss", figures["train_loss"]
 
 
 def write_result(path: Path, result: dict[str, Any], root: str | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OWN = {"sampled_transformer", "sampled_transformer_lab"}
-MODULES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}  # packages whose module has another name
+MODULES = {"pillow": "PIL", "pyyaml": "yaml", "scikit-learn": "sklearn"}  # packages whose module has another name
 BEHIND_OTHERS = {"tensorboard"}  # Lightning's logger imports it
 
 

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer_lab.reproduce import Place, headline, reproduce, result_file, side_by_side, words, write_result
+from sampled_transformer_lab.reproduce import (
+    Place,
+    chosen_runs,
+    claim_folder,
+    headline,
+    new_folder,
+    reproduce,
+    result_file,
+    side_by_side,
+    state,
+    words,
+    write_result,
+)
 from sampled_transformer_lab.studies import STUDIES, Row, Study
 
 SMALL = "--data bricks --data.points 8 --epochs 1 --options.dim 8 --options.hidden 8"
@@ -94,7 +110,8 @@ def test_makes_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     there.parent.mkdir(parents=True)
     there.write_text("made before")
     assert list(reproduce("tiny", results=results, runs=runs, rows=["basic-sampled"]))[1:] != []
-    assert {item.name for item in runs.glob("tiny/*")} == {"basic-sampled-seed0"}
+    assert {item.name for item in runs.glob("tiny/*")} == {"basic-sampled-seed0", "basic-sampled-seed0.log"}
+    assert "epoch 1/1: loss " in (runs / "tiny" / "basic-sampled-seed0.log").read_text()
     result_file(results, "tiny", "basic-sampled", 0).unlink()
     lines = list(reproduce("tiny", results=results, runs=runs, workers=2))
     assert lines[0] == "tiny: 1 of 3 runs have their result"
@@ -121,10 +138,112 @@ def test_a_run_that_fails_says_why_and_the_others_are_made(tmp_path: Path, monke
         "basic-none": TINY.rows["basic-none"],
     }
     monkeypatch.setitem(STUDIES, "tiny", Study("Tiny", rows))
-    with pytest.raises(ValueError, match=r"2 of 4 runs failed, first .*too-many-seed0: .*expected at most 512"):
-        list(reproduce("tiny", results=tmp_path / "results", runs=tmp_path / "runs"))
+    lines = []
+    reason = r"2 of 4 runs failed, first too-many, seed 0: .*expected at most 512.* \(log .*too-many-seed0\.log\)"
+    with pytest.raises(ValueError, match=reason):
+        lines.extend(reproduce("tiny", results=tmp_path / "results", runs=tmp_path / "runs"))
+    assert f"too-many, seed 0: failed, see {tmp_path / 'runs' / 'tiny' / 'too-many-seed0.log'}" in lines
     made = {path.name for path in (tmp_path / "results" / "tiny").iterdir()}
     assert made == {"basic-none-seed0.json", "basic-none-seed1.json"}
+
+
+def test_fresh_makes_what_is_there_and_replaces_it_when_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STUDIES, "tiny", TINY)
+    results, runs = tmp_path / "results", tmp_path / "fresh"
+    kept = result_file(results, "tiny", "basic-none", 0)
+    kept.parent.mkdir(parents=True)
+    kept.write_text("made before")
+    seen: list[str] = []
+    options = {"results": results, "runs": runs, "rows": ["basic-none"], "seeds": [0], "fresh": True}
+    for line in reproduce("tiny", **options, watch=lambda states: seen.extend(states.values())):
+        if line.startswith("tiny: "):
+            assert line == f"tiny: 1 run to make anew in {runs / 'tiny'}"
+            assert kept.read_text() == "made before"
+    assert json.loads(kept.read_text())["figures"]["last epoch"]["epoch"] == 1
+    assert seen[0] == f"running, log {runs / 'tiny' / 'basic-none-seed0.log'}"
+
+
+def test_fresh_refuses_a_folder_with_earlier_runs(tmp_path: Path) -> None:
+    (tmp_path / "basic-bricks" / "basic-none-seed0").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"^runs: expected a new folder, .* which holds earlier runs of basic-bricks$"):
+        list(reproduce("basic-bricks", results=tmp_path, runs=tmp_path, fresh=True))
+    assert [path.name for path in tmp_path.rglob("*")] == ["basic-bricks", "basic-none-seed0"]
+
+
+def test_a_folder_of_interrupted_fresh_runs_is_taken_again(tmp_path: Path) -> None:
+    place = Place("tiny", runs=new_folder(tmp_path, "fresh"))
+    assert place.runs.name == "fresh-1"
+    claim_folder(place)
+    place.run("basic-none", 0).mkdir()
+    claim_folder(place)
+    assert new_folder(tmp_path, "fresh").name == "fresh-2"
+
+
+def test_rows_and_seeds_are_chosen_and_bring_what_they_start_from() -> None:
+    study = Study("", {"a": Row("", 2), "b": Row("", after="a"), "c": Row("", after="b"), "d": Row("")})
+    assert chosen_runs(study) == [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("a", 1)]
+    assert chosen_runs(study, ["c"]) == [("c", 0)]
+    assert chosen_runs(study, ["c"], [0], complete=True) == [("a", 0), ("b", 0), ("c", 0)]
+    assert chosen_runs(study, seeds=[1]) == [("a", 1)]
+    with pytest.raises(ValueError, match=r"^seeds: expected 0 to 1, got 2$"):
+        chosen_runs(study, seeds=[2])
+
+
+def test_the_state_of_a_run(tmp_path: Path) -> None:
+    study = Study("", {"a": Row(""), "b": Row("", prints=True)})
+    place = Place("two", runs=tmp_path)
+    assert state(study, place, "b", 0, {}) == f"running, log {place.log('b', 0)}"
+    folder = place.run("a", 0)
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text("epochs: 5\n")
+    assert state(study, place, "a", 0, {("a", 0): 0.0}) == f"epoch 1 of 5, log {place.log('a', 0)}"
+
+
+# The program with one more table, whose training takes minutes. It ignores Ctrl-C, as in the background of a shell.
+LONG = f"""
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from sampled_transformer.cli import main
+from sampled_transformer_lab.studies import STUDIES, Row, Study
+rows = {{name: Row("train --recipe basic-none {SMALL.replace("--epochs 1", "--epochs 9999")}") for name in ("a", "b")}}
+STUDIES["long"] = Study("", rows)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_sigterm_ends_all_runs_after_they_have_saved(tmp_path: Path) -> None:
+    words = [
+        "tables",
+        "make",
+        "long",
+        "--workers",
+        "2",
+        "--runs",
+        str(tmp_path),
+        "--results",
+        str(tmp_path / "results"),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    folders = [tmp_path / "long" / f"{name}-seed0" for name in ("a", "b")]
+    while process.poll() is None and not all((folder / "metrics.csv").exists() for folder in folders):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors == (
+        "sampled-transformer: error: stopped; the runs under way were saved, and the same command continues\n"
+    )
+    assert f"a, seed 0: running, log {tmp_path / 'long' / 'a-seed0.log'}" in output
+    for folder in folders:
+        # The run's own last words: it has ended, and it has saved.
+        assert "error: stopped in epoch " in folder.with_name(f"{folder.name}.log").read_text().splitlines()[-1]
+        assert not json.loads((folder / "result.json").read_text())["finished"]
+        assert (folder / "last.ckpt").is_file()
+    assert not (tmp_path / "results").exists()
 
 
 def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
@@ -149,13 +268,3 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
 def test_bad_requests(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tables", "make", *arguments]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_list_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_result(result_file(tmp_path, "basic-bricks", "basic-none", 2), {"command": ""}, None)
-    assert main(["tables", "list", "--results", str(tmp_path)]) == 0
-    assert "20 epochs; 1 of 24 runs made" in capsys.readouterr().out
-    pages = tmp_path / "pages"
-    assert main(["tables", "page", "--results", str(tmp_path / "none"), "--page", str(pages)]) == 0
-    assert (pages / "index.md").read_text("utf-8").startswith("# Results\n")
-    assert "pages: 1 pages written" in capsys.readouterr().out

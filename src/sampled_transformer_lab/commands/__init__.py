@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .bench import bench
-from .tables import tables_list, tables_make, tables_page
+from .figures import figures
+from .tables import tables_check, tables_list, tables_make, tables_page
 from .theory import theory
 
 FAMILIES = {"tables": "Measure the tables of the paper."}
 COMMANDS: dict[str, Callable[..., Any] | dict[str, Callable[..., Any]]] = {
     "bench": bench,
+    "figures": figures,
     "theory": theory,
-    "tables": {"list": tables_list, "make": tables_make, "page": tables_page},
+    "tables": {"list": tables_list, "make": tables_make, "check": tables_check, "page": tables_page},
 }

@@ -1,4 +1,4 @@
-"""The commands `tables list | make | page` through the program."""
+"""The commands `tables list | make | check | page` through the program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer_lab.studies import STUDIES
+from sampled_transformer_lab.studies import STUDIES, Row, Study
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -48,7 +48,52 @@ def test_a_table_that_is_made_needs_no_run(tmp_path: Path, capsys: pytest.Captur
     shutil.copytree(RESULTS / "calibration", tmp_path / "calibration")
     words = ["tables", "make", "calibration", "--root", str(tmp_path), "--results", str(tmp_path)]
     assert main([*words, "--runs", str(tmp_path / "runs")]) == 0
-    assert capsys.readouterr().out == "calibration: 2 of 2 runs have their result\n"
+    assert capsys.readouterr().out == (
+        "calibration: 2 of 2 runs have their result; --fresh makes them anew, `tables check` compares one seed\n"
+    )
+
+
+def test_check_tells_equal_from_different(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = "--data bricks --data.points 8 --epochs 1 --options.dim 8 --options.hidden 8"
+    monkeypatch.setitem(STUDIES, "tiny", Study("Tiny", {"basic-none": Row(f"train --recipe basic-none {small}")}))
+    monkeypatch.chdir(tmp_path)
+    assert main(["tables", "check", "tiny"]) == 2
+    assert "basic-none-seed0.json: expected a result to compare with, got no such file" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert main(["tables", "make", "tiny"]) == 0
+    kept = tmp_path / "results" / "tiny" / "basic-none-seed0.json"
+    before = kept.read_text()
+    assert main(["tables", "check", "tiny"]) == 0
+    output = capsys.readouterr().out
+    assert "tiny: 1 run to make anew in runs/check-1/tiny\n" in output
+    assert "difference +0.00 " in output
+    assert "agrees: all figures are equal\n1 of 1 rows agree. " in output
+    assert kept.read_text() == before
+    result = json.loads(before)
+    result["figures"]["last epoch"]["test_accuracy"] = 1.0
+    kept.write_text(json.dumps(result))
+    assert main(["tables", "check", "tiny", "--runs", "runs/check-1"]) == 1  # reads the finished run again
+    output = capsys.readouterr().out
+    assert "basic-none: kept 100.00 %" in output
+    assert "DIFFERS\n0 of 1 rows agree. " in output
+
+
+@pytest.mark.parametrize("kept", [[], ["notes.json"]])
+def test_without_results_there_are_no_pages(
+    kept: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages, results = tmp_path / "pages", tmp_path / "results"
+    pages.mkdir()
+    (pages / "basic-bricks.md").write_text("kept")
+    results.mkdir()
+    for name in kept:
+        (results / name).write_text("{}")
+    assert main(["tables", "page", "--results", str(results), "--page", str(pages)]) == 2
+    message = f"results: expected a folder with results of `tables make`, got {results} without any"
+    assert capsys.readouterr().err == f"sampled-transformer: error: {message}\n"
+    assert [path.read_text() for path in pages.iterdir()] == ["kept"]
 
 
 def test_the_pages_are_written_from_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
