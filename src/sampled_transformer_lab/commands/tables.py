@@ -46,11 +46,16 @@ def tables_make(
 def tables_page(results: str = "results", page: str = "docs/results") -> None:
     """Write the tables as pages: a first page with a summary, and one page per study.
 
+    The table of claims in a README.md two folders above the pages is written too, if it is marked as such.
+
     Args:
         results: Folder with one JSON file per run.
         page: Folder to write, made if it is missing.
     """
-    from ..pages.results import write_pages
+    from ..pages.results import with_claims, write_pages
 
     written = write_pages(Path(results), Path(page))
+    readme = Path(page).absolute().parent.parent / "README.md"
+    if readme.is_file():
+        readme.write_text(with_claims(readme.read_text("utf-8"), Path(results)), "utf-8")
     print(f"{page}: {len(written)} pages written from {results}")
