@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..reproduce import result_file
 from ..studies import STUDIES, Study
+from .agreement import agreement_section
 from .autoencoder import autoencoder_section
 from .calibration import calibration_section
 from .classification import classification_section
@@ -49,6 +50,7 @@ TITLES = {
     "deep-bricks": "Six blocks on bricks",
     "calibration": "Calibration",
     "point-order": "Order of the points",
+    "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
     "speed": "Speed and memory",
     "weights": "Shipped weights",
@@ -76,8 +78,8 @@ A difference between two rows has a standard error, the ±. It joins two parts. 
 k1 and k2 runs, with the deviation of one run between seeds pooled over the rows of the study; a study with one seed per
 row borrows it from the studies of the same data set. Test split: sqrt(0.1 (p1 (1 - p1) + p2 (1 - p2)) / N) for two
 accuracies on the same N shapes; the factor 0.1 is there because networks err
-[on the same shapes](point-order.md#two-networks-err-on-the-same-shapes), whichever mechanism they have. The paper
-prints one figure per row, so its difference has the error of one run each.
+[on the same shapes](agreement.md), whichever mechanism they have. The paper prints one figure per row, so its
+difference has the error of one run each.
 
 All intervals are Student's 95 %. With e for half the interval of the difference between ours and the paper's:
 
@@ -104,6 +106,7 @@ def results_pages(results: Path) -> dict[str, str]:
             bodies[name] = from_result(json.loads((results / place).read_text("utf-8")))
     for name, place, from_folder in (
         ("speed", "bench", speed_section),
+        ("agreement", "agreement", agreement_section),
         ("weights", "weights", shipped_section),
         ("recipe-search", "recipe-search", recipe_section),
     ):

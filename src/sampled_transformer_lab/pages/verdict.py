@@ -24,7 +24,7 @@ from typing import Literal
 
 from scipy.special import stdtrit  # Student's quantile, for any positive number of degrees of freedom
 
-# same - across is at most this; results/order/agreement.json has the measurements.
+# same - across is at most this; results/agreement/ has the measurements.
 UNSHARED = 0.1
 LEVEL, POWER = 0.95, 0.8
 
@@ -98,8 +98,10 @@ class Verdict:
             return f"**{self.outcome}**" if self.outcome == "refuted" else self.outcome
         if self.resolves is None:
             return "undecided (no row has a second seed)"
-        sign = f"{self.sign} sign; " if self.sign else ""
-        return f"undecided ({sign}would resolve {self.resolves:.{digits}f}{unit and ' '}{unit})"
+        resolves = f"would resolve {self.resolves:.{digits}f}{unit and ' '}{unit}"
+        if self.sign:
+            return f"{self.order} here; undecided against the paper ({self.sign} sign, {resolves})"
+        return f"undecided ({resolves})"
 
 
 def judge(here: Difference, paper: Difference | None = None) -> Verdict:
