@@ -50,9 +50,8 @@ def test_sampled_rows_are_judged_against_all_points() -> None:
     assert here.seeds == pytest.approx((0.00005) ** 0.5)  # the deviation of 0.0071 over two seeds each
     assert (here.freedom, paper.value) == (2, pytest.approx(-0.0629))
     assert verdict.order == "worse"
-    assert "| -0.0700 ± 0.0071 | -0.0629 ± 0.0100 | " + verdict.words("", 3) + " |" in clustering_section(
-        Study("", {}), rows
-    )
+    figures = "| -0.0700 ± 0.0071 | -0.0629 ± 0.0100 |"
+    assert f"{figures} {verdict.words('', 3)} |" in clustering_section(Study("", {}), rows)
 
 
 def test_single_seeds_borrow_the_deviation_of_other_studies() -> None:
