@@ -34,10 +34,10 @@ def right_answers(run: Path, root: str | None = None) -> Tensor:
     from sampled_transformer.weights import find_weights
 
     network, view, pack, _ = load_with_test_split(find_weights(str(run)), None, root, torch.device("cpu"))
-    found = []
+    found: list[Tensor] = []
     for batch in Batches(pack, view.transforms()[1], view.normals, 64, 0):
         likeliest = cycle_probabilities(network, batch.points, batch.normals, 1).mean(0).argmax(1)
-        found.append(likeliest == batch.labels)
+        found.append(likeliest.eq(torch.as_tensor(batch.labels)))
     return torch.cat(found).double()
 
 
@@ -89,4 +89,4 @@ def main(name: str, runs: str, root: str | None = None, results: Path = Path("re
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
