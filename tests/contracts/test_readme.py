@@ -77,3 +77,14 @@ def test_figures_of_the_readme_are_on_the_result_pages() -> None:
     assert len(figures) > 20
     costs = {"1.1", "1.5"}  # rounded from the page on speed
     assert {figure for figure in figures if figure not in known} <= costs
+
+
+@pytest.mark.parametrize(
+    "name", ["experiments.md", "decisions.md", "guide/layer.md", "guide/cycle.md", "guide/speed.md"]
+)
+def test_figures_of_the_docs_are_on_the_result_pages(name: str) -> None:
+    """A figure with two decimals or more is a measurement; settings have fewer, or stand in code."""
+    measured = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs" / "results").glob("*.md"))
+    known = set(re.findall(r"\d+\.\d+", measured))
+    prose = re.sub(r"`[^`]*`|torch \d+\.\d+|decay \d+\.\d+", "", text_of(ROOT / "docs" / name))
+    assert {figure for figure in re.findall(r"(?<![\d.])\d+\.\d\d+", prose) if figure not in known} == set()

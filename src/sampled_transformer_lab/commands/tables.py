@@ -120,17 +120,22 @@ def tables_check(
 def tables_page(results: str = "results", page: str = "docs/results") -> None:
     """Write the tables as pages: a first page with a summary, and one page per study.
 
+    The table of claims in a README.md two folders above the pages is written too, if it is marked as such.
+
     Args:
         results: Folder with one JSON file per run.
         page: Folder to write, made if it is missing.
     """
     from sampled_transformer.support.printable import printable
 
-    from ..pages.results import results_pages, write_pages
+    from ..pages.results import results_pages, with_claims, write_pages
 
     if not any(Path(results).rglob("*.json")) or list(results_pages(Path(results))) == ["index.md"]:
         raise ValueError(
             f"results: expected a folder with results of `tables make`, got {printable(results)} without any"
         )
     written = write_pages(Path(results), Path(page))
+    readme = Path(page).absolute().parent.parent / "README.md"
+    if readme.is_file():
+        readme.write_text(with_claims(readme.read_text("utf-8"), Path(results)), "utf-8")
     print(f"{page}: {len(written)} pages written from {results}")

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..studies import Study
+from .comparison import Comparison, Seeds, comparisons, seed_deviation
 from .markdown import listed, table
 from .measured import Measured, best_epoch, spread
+from .verdict import Difference, seeds_needed
 
 
-def classification_section(study: Study, rows: list[Measured]) -> list[str]:
+def classification_section(study: Study, rows: list[Measured], others: Iterable[Measured] = ()) -> list[str]:
+    """The page of a study; `others` are rows of other studies that lend their deviation between seeds."""
     asked = [row for row in rows if row.row.prints]
     rows = [row for row in rows if not row.row.prints]
     lines = accuracy_table(study, rows) if rows else []
     if asked:
         lines += ["", "The same runs in one pass and averaged over cycles:", "", *asked_table(asked)]
-    compared = comparisons(study, rows)
+    deviation = seed_deviation(rows, others)
+    compared = comparisons(study, rows, deviation)
     if not compared:
         return lines
     lines += [
         "",
         f"## {study.subject.capitalize()} attention against the others",
         "",
-        *summary(study.subject, compared),
+        summary(study.subject, compared),
+        "",
+        *comparison_table(compared, deviation),
     ]
-    return [*lines, "", *comparison_table(compared), "", noise_note(rows)]
+    return [*lines, "", noise_note(deviation, compared)]
 
 
 def accuracy_table(study: Study, rows: list[Measured]) -> list[str]:
@@ -67,132 +71,66 @@ def asked_table(rows: Iterable[Measured]) -> list[str]:
     )
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One mechanism compared with a rival: the difference of their accuracies, in points."""
-
-    rival: str
-    difference: float
-    noise: float
-    claimed: float | None  # the paper's difference
-    outcome: str  # "better", "worse", "undecided" or "diverged"
-
-    @property
-    def agrees(self) -> bool | None:
-        """Whether the order is the paper's; None where one of the two is not known."""
-        if self.claimed is None or self.outcome not in ("better", "worse"):
-            return None
-        return (self.outcome == "better") == (self.claimed > 0)
-
-    @property
-    def verdict(self) -> str:
-        ending = {None: "", True: ", as in the paper", False: ", **not** as in the paper"}[self.agrees]
-        return ("says nothing: diverged" if self.outcome == "diverged" else self.outcome) + ending
+def comparison_table(compared: list[Comparison], deviation: Seeds) -> list[str]:
+    """With the paper's differences, where it prints any, and the seeds that these would take."""
+    columns = ["against", "here, points", "order here"]
+    body = [[one.rival, written(one.here), one.order] for one in compared]
+    if any(one.paper for one in compared):
+        columns += ["the paper", "verdict", "seeds to find the paper's"]
+        for one, cells in zip(compared, body, strict=True):
+            wanted = seeds_needed(one.paper.value, deviation.value) if one.paper and deviation.value else None
+            cells += ["" if one.paper is None else written(one.paper), one.words if one.paper else ""]
+            cells += ["" if wanted is None else f"{wanted:,}"]
+    else:
+        columns[2] = "verdict"
+        body = [[*cells[:2], one.words] for one, cells in zip(compared, body, strict=True)]
+    return table(columns, body)
 
 
-def comparisons(study: Study, rows: list[Measured]) -> list[Comparison]:
-    """Compare the mechanism of the study with its rivals."""
-    by_label = {row.label: row for row in rows if not row.row.prints}
-    deviation, freedom = seed_deviation(by_label.values())
-    found = []
-    for one, two in study.pairs():
-        if one not in by_label or two not in by_label:
-            continue
-        ours, other = by_label[one], by_label[two]
-        difference = ours.accuracy() - other.accuracy()
-        noise = difference_deviation(ours, other, deviation)
-        claimed = None
-        if ours.row.paper and other.row.paper:
-            claimed = ours.row.paper["accuracy"] - other.row.paper["accuracy"]
-        diverged = ours.diverged() or other.diverged()
-        outcome = "diverged" if diverged else decided(difference, student(freedom) * noise)
-        found.append(Comparison(other.name, difference, noise, claimed, outcome))
-    return found
+def written(one: Difference) -> str:
+    return f"{one.value:+.2f} ± {one.error:.2f}"
 
 
-def decided(difference: float, interval: float) -> str:
-    """Which one is ahead, if the difference exceeds the interval."""
-    if abs(difference) <= interval:
-        return "undecided"
-    return "better" if difference > 0 else "worse"
-
-
-def comparison_table(compared: Iterable[Comparison]) -> list[str]:
-    return table(
-        ["against", "here, points", "the paper", "verdict"],
-        [
-            [
-                one.rival,
-                f"{one.difference:+.2f} ± {one.noise:.2f}",
-                "" if one.claimed is None else f"{one.claimed:+.2f}",
-                one.verdict,
-            ]
-            for one in compared
-        ],
-    )
-
-
-def summary(subject: str, compared: list[Comparison]) -> list[str]:
-    """The comparisons as sentences, such as "Sampled beats none, loses to dense and ties with sparse."."""
+def summary(subject: str, compared: list[Comparison]) -> str:
+    """The comparisons as sentences, such as "Sampled beats none, loses to dense and is undecided against sparse."."""
     parts = []
-    for outcome, words in (("better", "beats"), ("worse", "loses to"), ("undecided", "ties with")):
-        names = [one.rival for one in compared if one.outcome == outcome]
+    for order, words in (("better", "beats"), ("worse", "loses to"), ("open", "is undecided against")):
+        names = [one.rival for one in compared if one.order == order]
         if names:
             parts.append(f"{words} {listed(names)}")
     comma = "," if len(parts) > 2 or " and " in "".join(parts[:1]) else ""
     joined = f"{comma} and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
     sentences = [f"{subject.capitalize()} {joined}."] if parts else []
-    diverged = [one.rival for one in compared if one.outcome == "diverged"]
+    diverged = [one.rival for one in compared if one.order == "diverged"]
     if diverged:
         sentences.append(f"Runs of {listed(diverged)} diverged, which says nothing.")
-    for agrees, words in ((True, "The paper agrees on"), (False, "The paper has the opposite order for")):
-        names = [one.rival for one in compared if one.agrees is agrees]
-        if names:
-            sentences.append(f"{words} {listed(names)}.")
-    return [" ".join(sentences)]
+    return " ".join([*sentences, *against_the_paper(compared)])
 
 
-def noise_note(rows: list[Measured]) -> str:
-    """Where the ± of a comparison comes from, and when it decides."""
-    deviation, freedom = seed_deviation(rows)
-    if deviation is None:
-        return (
-            "The ± is the standard deviation that the finite test split adds. An order is undecided within twice "
-            "that deviation."
+def against_the_paper(compared: list[Comparison]) -> list[str]:
+    """One sentence per outcome, such as "Against the paper: refuted for knn."."""
+    outcomes: dict[str, list[str]] = {}
+    for one in compared:
+        if one.paper is not None and one.order != "diverged":
+            outcomes.setdefault(one.verdict.outcome, []).append(one.rival)
+    parts = [f"{outcome} for {listed(names)}" for outcome, names in outcomes.items()]
+    return [f"Against the paper: {'; '.join(parts)}."] if parts else []
+
+
+def noise_note(deviation: Seeds, compared: list[Comparison]) -> str:
+    """What the ± of a difference is made of, and what it resolves."""
+    if deviation.value is None:
+        return "No row here or elsewhere has a second seed, so no difference can be told from noise."
+    source = f"the rows of {deviation.source}, since no row here has a second seed" if deviation.source else "all rows"
+    split = max(one.here.split for one in compared)
+    parts = [
+        f"The ± is one standard error. It joins the deviation between seeds, pooled over {source} "
+        f"({deviation.value:.2f} points per run, {deviation.freedom} degrees of freedom), and the finite test split, "
+        f"which adds up to {split:.2f} points that no number of seeds removes."
+    ]
+    if any(one.paper for one in compared):
+        parts.append(
+            "The paper prints one figure per row; its ± is ours for one seed each. The last column is the number of "
+            "seeds per row that would find the paper's difference on this test split with a chance of 80 %."
         )
-    return (
-        "The ± is the standard deviation of the difference between two means over seeds on this test split. It comes "
-        f"from the deviation between seeds, pooled over all rows ({deviation:.2f} points, {freedom} degrees of "
-        f"freedom). An order is undecided within {student(freedom):g} times the ± (Student's 95 %)."
-    )
-
-
-# Two-sided 95 % of Student's distribution, by degrees of freedom.
-STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 8: 2.31, 10: 2.23, 14: 2.14, 20: 2.09, 30: 2.04}
-
-
-def student(freedom: int) -> float:
-    """How many deviations tell a difference from none; 2 where the deviation is known."""
-    return next((value for known, value in reversed(STUDENT.items()) if known <= freedom), 2.0)
-
-
-def seed_deviation(rows: Iterable[Measured]) -> tuple[float | None, int]:
-    """Standard deviation of one run between seeds, and its degrees of freedom.
-
-    It is pooled over all rows with several seeds, since two or three seeds of one row say too little. Rows that
-    diverged are left out; None where no row has two seeds.
-    """
-    squares, freedom = 0.0, 0
-    for row in rows:
-        values = row.figures("test_accuracy")
-        if len(values) > 1 and not row.diverged():
-            squares += sum((value - row.accuracy()) ** 2 for value in values)
-            freedom += len(values) - 1
-    return (math.sqrt(squares / freedom) if freedom else None), freedom
-
-
-def difference_deviation(one: Measured, two: Measured, deviation: float | None) -> float:
-    """Standard deviation of the difference of two means, from the deviation of a run, else of the test split."""
-    if deviation is None:
-        return math.hypot(one.split_deviation(), two.split_deviation())
-    return deviation * math.sqrt(1 / len(one.runs) + 1 / len(two.runs))
+    return " ".join([*parts, "[Verdicts](index.md#verdicts) has the rules."])

@@ -23,7 +23,7 @@ class Measured:
 
     @property
     def name(self) -> str:
-        return self.label.partition("-")[2]
+        return self.row.shown or self.label.partition("-")[2]
 
     def figures(self, key: str, epoch: str = HEADLINE) -> list[float]:
         return [100 * run["figures"][epoch][key] for run in self.runs]
@@ -37,10 +37,14 @@ class Measured:
     def accuracy(self) -> float:
         return mean(self.figures("test_accuracy"))
 
+    def shapes(self) -> int:
+        """Number of test shapes."""
+        return sum(map(sum, self.runs[0]["confusion"]))
+
     def split_deviation(self) -> float:
         """Standard deviation of the accuracy over other test shapes of the same kind, in points."""
-        share, shapes = self.accuracy() / 100, sum(map(sum, self.runs[0]["confusion"]))
-        return 100 * math.sqrt(share * (1 - share) / shapes)
+        share = self.accuracy() / 100
+        return 100 * math.sqrt(share * (1 - share) / self.shapes())
 
     def seconds(self) -> float:
         return float(mean(run["seconds"] for run in self.runs))
@@ -56,11 +60,18 @@ def spread(values: list[float], digits: int = 2) -> str:
     return f"{mean(values):.{digits}f}" + (f" ± {stdev(values):.{digits}f}" if len(values) > 1 else "")
 
 
-def seeds(rows: list[Measured]) -> str:
-    """How many seeds the rows have: "1 seed", "3 seeds", "1 to 3 seeds"."""
-    counts = [len(row.runs) for row in rows]
-    least, most = min(counts), max(counts)
-    return f"{least if least == most else f'{least} to {most}'} seed{'s' if most > 1 else ''}"
+def scale(rows: list[Measured]) -> str:
+    """Points, epochs (or steps) and seeds of the rows: "256 points, 10 epochs, 1 to 3 seeds"."""
+    counts = {unit: {run.get(f"{unit}s") for row in rows for run in row.runs} for unit in ("point", "epoch", "step")}
+    counts["seed"] = {len(row.runs) for row in rows}
+    known = {unit: list(filter(None, numbers)) for unit, numbers in counts.items()}
+    return ", ".join(counted(numbers, unit) for unit, numbers in known.items() if numbers)
+
+
+def counted(numbers: list[int], unit: str) -> str:
+    """ "1 seed", "3 seeds", "1 to 3 seeds"."""
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}{f' to {most:,}' if most > least else ''} {unit}{'s' if most > 1 else ''}"
 
 
 def made_with(name: str, study: Study, rows: list[Measured]) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..reproduce import result_file
 from ..studies import STUDIES, Study
+from .agreement import agreement_section
 from .autoencoder import autoencoder_section
 from .calibration import calibration_section
 from .classification import classification_section
@@ -19,20 +20,27 @@ from .recipe import recipe_section
 from .search import search_section
 from .shipped import shipped_section
 from .speed import speed_section
-from .summary import summary_table
+from .summary import Rows, lenders, readme_table, summary_table
 
 SECTIONS: dict[str, Callable[[Study, list[Measured]], list[str]]] = {
+    "calibration": calibration_section,
+    "search": search_section,
+}
+# Pages with verdicts; they take the rows that lend their deviation between seeds as well.
+JUDGING: dict[str, Callable[[Study, list[Measured], Iterable[Measured]], list[str]]] = {
     "classification": classification_section,
     "clustering": clustering_section,
     "autoencoder": autoencoder_section,
-    "calibration": calibration_section,
-    "search": search_section,
 }
 # The pages in the order of the first page's list, with their short titles.
 TITLES = {
     "basic-modelnet40": "One layer on ModelNet40",
+    "ordered-modelnet40": "Sparse against sampled",
+    "points-modelnet40": "Other numbers of points",
     "basic-bricks": "One layer on bricks",
     "hierarchical-modelnet40": "Hierarchical network",
+    "hierarchical-recipe": "Hierarchical recipe",
+    "set-transformer-modelnet40": "Set Transformer",
     "autoencoder-small": "Masked autoencoder",
     "cluster": "Clustering",
     "cluster-short": "Clustering, 10,000 steps",
@@ -43,6 +51,7 @@ TITLES = {
     "cycles-bricks": "One cycle per layer or network",
     "calibration": "Calibration",
     "point-order": "Order of the points",
+    "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
     "speed": "Speed and memory",
     "weights": "Shipped weights",
@@ -59,18 +68,37 @@ READING = """## How to read the pages
   was chosen on the test split, as much of the literature does; it is for comparison only.
 - Figures are mean ± standard deviation over seeds; a single seed has no deviation.
 - The column "split" is what the finite test split adds: sqrt(p (1 - p) / N) for an accuracy p on N shapes.
-- "Ties with" means that the difference is within the noise of the seeds that were run.
-- ModelNet40 is used as published: 74 of its meshes occur in both official splits.
+- ModelNet40 is used as published: some of its meshes occur in both official splits.
 - Times are wall times of whole runs with an evaluation after every epoch, on a machine that did other work as well.
 - The paper prints a number of epochs only for pre-training (300). The other scales here are our own choice.
 - The paper's proof is checked [as a program](../theory.md), not by measurement.
+
+## Verdicts
+
+A difference between two rows has a standard error, the ±. It joins two parts. Seeds: deviation * sqrt(1/k1 + 1/k2) for
+k1 and k2 runs, with the deviation of one run between seeds pooled over the rows of the study; a study with one seed per
+row borrows it from the studies of the same data set. Test split: sqrt(0.1 (p1 (1 - p1) + p2 (1 - p2)) / N) for two
+accuracies on the same N shapes; the factor 0.1 is there because networks err
+[on the same shapes](agreement.md), whichever mechanism they have. The paper prints one figure per row, so its
+difference has the error of one run each.
+
+All intervals are Student's 95 %. With e for half the interval of the difference between ours and the paper's:
+
+- **confirmed**: ours differs from zero with the paper's sign, and from the paper's by at most e, where e is less than
+  the paper's difference. Agreement within a larger error would be none.
+- **same sign but another size**: ours differs from zero with the paper's sign, and from the paper's by more than e.
+- **refuted**: ours differs from the paper's by more than e, and has the opposite sign or cannot be told from zero. All
+  verdicts hold for the scale they were measured at.
+- **undecided**: anything else. "Would resolve x points" means that a true difference of x would have been found with a
+  chance of 80 %: a difference from zero, or, where a sign is named, from the paper's difference.
 """
+README = ("<!-- claims: written by `sampled-transformer tables page` -->\n", "<!-- end of claims -->")
 
 
 def results_pages(results: Path) -> dict[str, str]:
     """The text of each page, by the name of its file."""
-    found = {name: read_rows(results, name, study) for name, study in STUDIES.items()}
-    bodies = {name: study_section(name, STUDIES[name], rows) for name, rows in found.items() if rows}
+    found = all_rows(results)
+    bodies = {name: study_section(name, rows, found) for name, rows in found.items() if rows}
     for name, place, from_result in (
         ("point-order", "order/bricks.json", point_order_section),
         ("monte-carlo", "theory/monte-carlo.json", monte_carlo_section),
@@ -79,6 +107,7 @@ def results_pages(results: Path) -> dict[str, str]:
             bodies[name] = from_result(json.loads((results / place).read_text("utf-8")))
     for name, place, from_folder in (
         ("speed", "bench", speed_section),
+        ("agreement", "agreement", agreement_section),
         ("weights", "weights", shipped_section),
         ("recipe-search", "recipe-search", recipe_section),
     ):
@@ -111,6 +140,21 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     return [folder / name for name in pages]
 
 
+def all_rows(results: Path) -> Rows:
+    return {name: read_rows(results, name, study) for name, study in STUDIES.items()}
+
+
+def with_claims(readme: str, results: Path) -> str:
+    """The text of the README with its table of claims as the results have it."""
+    begin, end = README
+    before, found, rest = readme.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        return readme
+    lines = readme_table(results, all_rows(results))
+    return "".join([before, begin, *(f"{line}\n" for line in lines), end, after])
+
+
 def read_rows(results: Path, name: str, study: Study) -> list[Measured]:
     """The rows of a study with at least one run, and the rows that it borrows from other studies."""
     rows = []
@@ -123,12 +167,16 @@ def read_rows(results: Path, name: str, study: Study) -> list[Measured]:
     return rows if any(row.label in study.rows for row in rows) else []
 
 
-def study_section(name: str, study: Study, rows: list[Measured]) -> list[str]:
+def study_section(name: str, rows: list[Measured], found: Rows) -> list[str]:
+    study = STUDIES[name]
     made, wanted = sum(len(row.runs) for row in rows if row.label in study.rows), len(study.runs())
     lines = [f"{study.title}.", ""]
     if study.note:
         lines += [study.note, ""]
     if made < wanted:
         lines += [f"**{made} of {wanted} runs have been made; the tables show those.**", ""]
-    lines += SECTIONS[study.kind](study, rows)
+    if study.kind in JUDGING:
+        lines += JUDGING[study.kind](study, rows, lenders(name, found))
+    else:
+        lines += SECTIONS[study.kind](study, rows)
     return [*lines, "", *made_with(name, study, rows)]

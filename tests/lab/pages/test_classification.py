@@ -1,57 +1,59 @@
-"""Differences of mechanisms, and what may be said of them."""
+"""Tables of accuracies, and the sentences on who is ahead."""
 
 from __future__ import annotations
 
-import pytest
-
-from sampled_transformer_lab.pages.classification import (
-    Comparison,
-    classification_section,
-    comparisons,
-    decided,
-    difference_deviation,
-    seed_deviation,
-    student,
-    summary,
-)
+from sampled_transformer_lab.pages.classification import classification_section, summary
+from sampled_transformer_lab.pages.comparison import Comparison
 from sampled_transformer_lab.pages.measured import Measured
+from sampled_transformer_lab.pages.verdict import Difference, Verdict
 from sampled_transformer_lab.studies import Row, Study
 
 
-def run(accuracy: float) -> dict:
-    right = round(100 * accuracy)
+def run(accuracy: float, shapes: int = 100) -> dict:
+    right = round(shapes * accuracy)
     row = {"test_accuracy": accuracy, "test_mean_class_accuracy": accuracy, "train_loss": 1.0}
     figures = {"last epoch": row, "best epoch (chosen on test, not the headline)": row}
-    return {"figures": figures, "confusion": [[right, 100 - right], [0, 0]], "seconds": 1.0}
+    return {"figures": figures, "confusion": [[right, shapes - right], [0, 0]], "seconds": 1.0, "data": "x"}
 
 
-def measured(name: str, *values: float) -> Measured:
-    return Measured(name, Row(""), [run(value) for value in values])
-
-
-def test_the_deviation_between_seeds_is_that_of_all_rows() -> None:
-    rows = [measured("a", 0.5), measured("b", 0.5, 0.6, 0.7), measured("c", 0.3, 0.34)]
-    pooled = ((100 + 0 + 100 + 4 + 4) / 3) ** 0.5
-    assert seed_deviation(rows) == (pytest.approx(pooled), 3)
-    assert difference_deviation(rows[0], rows[1], pooled) == pytest.approx(pooled * (1 + 1 / 3) ** 0.5)
-    assert seed_deviation(rows[:1]) == (None, 0)
-    assert [student(freedom) for freedom in (0, 1, 3, 7, 100)] == [2.0, 12.71, 3.18, 2.45, 2.04]
-    assert difference_deviation(rows[0], rows[0], None) == pytest.approx(2**0.5 * 5)
-
-
-def test_rows_are_compared_in_pairs() -> None:
+def test_rows_are_compared_in_pairs_with_a_deviation_that_others_lend() -> None:
     rows = {
-        name: Row("", paper={"accuracy": paper}) for name, paper in (("s-1", 70), ("k-1", 60), ("s-2", 90), ("k-2", 95))
+        name: Row("", paper={"accuracy": paper}) for name, paper in (("s-1", 95), ("k-1", 57), ("s-2", 90), ("k-2", 95))
     }
     study = Study("", rows, ours="s-", rival="k-", paper_column="theirs")
     assert study.pairs() == [("s-1", "k-1"), ("s-2", "k-2")]
     values = {"s-1": 0.9, "k-1": 0.5, "s-2": 0.9, "k-2": 0.5}
     found = [Measured(name, row, [run(values[name])]) for name, row in rows.items()]
-    text = classification_section(study, found)
-    assert "| 1 | +40.00 ± 5.83 | +10.00 | better, as in the paper |" in text
-    assert "| 2 | +40.00 ± 5.83 | -5.00 | better, **not** as in the paper |" in text
-    assert "Sampled beats 1 and 2. The paper agrees on 1. The paper has the opposite order for 2." in text
+    lender = Measured("l", Row(""), [run(value) for value in (0.5, 0.51, 0.49, 0.5)])
+    text = classification_section(study, found, [lender])
+    assert "| 1 | +40.00 ± 2.18 | better | +38.00 ± 2.06 | confirmed | 1 |" in text
+    assert "| 2 | +40.00 ± 2.18 | better | -5.00 ± 1.65 | **refuted** | 1 |" in text
+    assert "Sampled beats 1 and 2. Against the paper: confirmed for 1; refuted for 2." in text
     assert any(line.endswith("The paper's column is theirs.") for line in text)
+    assert "pooled over the rows of other studies of x, since no row here has a second seed (0.82 points" in text[-1]
+
+
+def test_without_any_second_seed_nothing_is_decided() -> None:
+    rows = {"m-a": Row(""), "m-b": Row("")}
+    found = [Measured(name, row, [run(value)]) for (name, row), value in zip(rows.items(), (0.9, 0.1), strict=True)]
+    text = classification_section(Study("", rows, ours="m-a"), found)
+    assert any(line.endswith("| undecided (no row has a second seed) |") for line in text)
+    assert text[-1] == "No row here or elsewhere has a second seed, so no difference can be told from noise."
+
+
+def test_rows_without_a_rival_are_only_shown() -> None:
+    rows = {"m-a": Row(""), "m-b": Row("")}
+    text = classification_section(Study("", rows, ours="m-a"), [Measured("m-a", rows["m-a"], [run(0.5)])])
+    assert any(line.startswith("| a | 1 | 50.00 |") for line in text)
+    assert not any("against" in line for line in text)
+
+
+def test_seeds_that_the_papers_difference_would_take() -> None:
+    rows = {"m-a": Row("", 3, paper={"accuracy": 87.34}), "m-b": Row("", 3, paper={"accuracy": 87.09})}
+    found = [Measured(name, row, [run(0.5, 10_000), run(0.51, 10_000)]) for name, row in rows.items()]
+    text = classification_section(Study("", rows, ours="m-a", paper_column="theirs"), found)
+    # 2 (2.8 * 0.707 / 0.25)^2 seeds for a deviation of 0.707
+    assert any(line.startswith("| b | +0.00 ±") and line.endswith("| 126 |") for line in text)
 
 
 def test_other_ways_to_ask_stand_apart() -> None:
@@ -70,27 +72,17 @@ def test_other_ways_to_ask_stand_apart() -> None:
     assert sum(line.startswith("| sampled |") for line in text) == 1
 
 
-def test_a_difference_within_the_interval_decides_nothing() -> None:
-    assert [decided(difference, 1.2) for difference in (1.2, 1.3, -1.3)] == ["undecided", "better", "worse"]
-    assert comparisons(Study("", {}, ours="a"), []) == []
-
-
-def test_verdicts_name_the_paper_where_it_prints_both() -> None:
-    found = [
-        Comparison("x", 1.3, 0.5, claimed, outcome).verdict
-        for claimed, outcome in ((0.1, "better"), (-0.1, "better"), (None, "worse"), (0.1, "undecided"))
-    ]
-    assert found == ["better, as in the paper", "better, **not** as in the paper", "worse", "undecided"]
-
-
 def test_a_summary_is_a_sentence() -> None:
-    outcomes = {"none": "better", "dense": "worse", "knn": "worse", "sparse": "undecided", "induced": "diverged"}
-    compared = [Comparison(name, 0.0, 1.0, None, outcome) for name, outcome in outcomes.items()]
-    assert summary("sampled", compared) == [
-        "Sampled beats none, loses to dense and knn, and ties with sparse. "
-        "Runs of induced diverged, which says nothing."
+    orders = {"none": "better", "dense": "worse", "knn": "worse", "sparse": "open", "induced": "better"}
+    compared = [
+        Comparison(name, ("", ""), Difference(0.0, 1.0), None, Verdict(order, "", 1.0), name == "induced")
+        for name, order in orders.items()
     ]
-    assert summary("sampled", compared[:1]) == ["Sampled beats none."]
-    assert summary("sampled", compared[:2]) == ["Sampled beats none and loses to dense."]
-    assert summary("sampled", compared[1:4]) == ["Sampled loses to dense and knn, and ties with sparse."]
-    assert summary("sampled", compared[4:]) == ["Runs of induced diverged, which says nothing."]
+    assert summary("sampled", compared) == (
+        "Sampled beats none, loses to dense and knn, and is undecided against sparse. "
+        "Runs of induced diverged, which says nothing."
+    )
+    assert summary("sampled", compared[:1]) == "Sampled beats none."
+    assert summary("sampled", compared[:2]) == "Sampled beats none and loses to dense."
+    assert summary("sampled", compared[1:4]) == "Sampled loses to dense and knn, and is undecided against sparse."
+    assert summary("sampled", compared[4:]) == "Runs of induced diverged, which says nothing."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sampled_transformer_lab.pages.clustering import clustering_section
+import pytest
+
+from sampled_transformer_lab.pages.clustering import clustering_section, judged
 from sampled_transformer_lab.pages.measured import Measured
 from sampled_transformer_lab.studies import Row, Study
 
@@ -30,3 +32,34 @@ def test_rows_are_means_over_seeds() -> None:
 def test_columns_that_no_row_fills_are_left_out() -> None:
     text = clustering_section(Study("", {}), [Measured("cluster-sampled", Row(""), [run(-1.5)])])
     assert text[0] == "| network | seeds | LL0 | LL1 | gap to the truth | s per run |"
+
+
+PAPER = {"rows": {"LL0": -1.5663, "LL1": -1.5272}, "induced": {"LL0": -1.5034, "LL1": -1.4908}}
+
+
+def measured(name: str, *values: float) -> Measured:
+    return Measured(f"cluster-{name}", Row("", len(values), paper=PAPER[name]), [run(value) for value in values])
+
+
+def test_sampled_rows_are_judged_against_all_points() -> None:
+    rows = [measured("rows", -1.57, -1.58), measured("induced", -1.50, -1.51)]
+    found = judged(rows, [])
+    assert found is not None
+    here, paper, verdict = found
+    assert here.value == pytest.approx(-0.07)
+    assert here.seeds == pytest.approx((0.00005) ** 0.5)  # the deviation of 0.0071 over two seeds each
+    assert (here.freedom, paper.value) == (2, pytest.approx(-0.0629))
+    assert verdict.order == "worse"
+    figures = "| -0.0700 ± 0.0071 | -0.0629 ± 0.0100 |"
+    assert f"{figures} {verdict.words('', 3)} |" in clustering_section(Study("", {}), rows)
+
+
+def test_single_seeds_borrow_the_deviation_of_other_studies() -> None:
+    single = [measured("rows", -1.56), measured("induced", -1.50)]
+    others = [measured("rows", -1.57, -1.571, -1.569), measured("induced", -1.50, -1.501, -1.499)]
+    found, alone = judged(single, others), judged(single, [])
+    assert found is not None
+    assert alone is not None
+    assert found[2].outcome == "confirmed"
+    assert alone[2].words("", 3) == "undecided (no row has a second seed)"
+    assert judged(single[:1], others) is None

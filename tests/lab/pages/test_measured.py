@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sampled_transformer_lab.pages.measured import Measured, made_with, seeds, spread
+from sampled_transformer_lab.pages.measured import Measured, counted, made_with, scale, spread
 from sampled_transformer_lab.studies import Row, Study
 
 BEST = "best epoch (chosen on test, not the headline)"
@@ -21,6 +21,8 @@ def run(accuracy: float, loss: float = 1.0, command: str = "sampled-transformer 
 def test_figures_of_a_row() -> None:
     row = Measured("basic-sampled", Row(""), [run(0.5), run(0.7, loss=1.2)])
     assert row.name == "sampled"
+    assert Measured("basic-sampled", Row("", shown="other"), []).name == "other"
+    assert row.shapes() == 100
     assert row.accuracy() == pytest.approx(60)
     assert row.split_deviation() == pytest.approx((60 * 40 / 100) ** 0.5)
     assert row.diverged() == 1
@@ -32,9 +34,15 @@ def test_a_single_value_has_no_deviation() -> None:
     assert spread([1.0, 3.0], 1) == "2.0 ± 1.4"
 
 
-@pytest.mark.parametrize(("counts", "text"), [((1,), "1 seed"), ((3, 3), "3 seeds"), ((1, 3), "1 to 3 seeds")])
-def test_seeds(counts: tuple[int, ...], text: str) -> None:
-    assert seeds([Measured("a", Row(""), [run(0.5)] * count) for count in counts]) == text
+@pytest.mark.parametrize(("counts", "text"), [((1,), "1 seed"), ((3, 3), "3 seeds"), ((3, 1), "1 to 3 seeds")])
+def test_counted(counts: tuple[int, ...], text: str) -> None:
+    assert counted(list(counts), "seed") == text
+
+
+def test_the_scale_names_points_epochs_and_seeds() -> None:
+    rows = [Measured("a", Row(""), [{"points": 1024, "epochs": epochs}] * 2) for epochs in (30, 15)]
+    assert scale(rows) == "1,024 points, 15 to 30 epochs, 2 seeds"
+    assert scale([Measured("a", Row(""), [{"steps": 50_000}])]) == "50,000 steps, 1 seed"
 
 
 def test_the_example_is_a_run_of_the_subject() -> None:
