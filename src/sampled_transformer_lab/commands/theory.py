@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,8 @@ def theory(
         larger: Check larger grids too, with up to 100,000 inputs; this takes a minute.
         out: SVG file for a drawing of the ids in all layers; with one of the next three, JSON file for the figures.
         softened: Instead, run the proof's network with softmax heads and ReLUs, and print its errors against tau.
-        practice: Instead, train small networks on functions that need every pair, and print their errors.
+        practice: Instead, train small networks on functions that need every pair, and print their errors. If the file
+            of --out has some of these trainings, the others continue it.
         monte_carlo: Instead, measure how sampled attention approaches dense attention as it reads more points.
         steps: Steps per training of --practice.
         seed: Seed of the trainings of --practice, and of the inputs of --softened.
@@ -48,7 +49,8 @@ def theory(
     if practice:
         from .. import practice as trainings
 
-        for found in trainings.study(steps, seed):
+        known = loads(Path(out).read_text("utf-8")) if out is not None and Path(out).is_file() else None
+        for found in trainings.study(steps, seed, known):
             print("  ".join(trainings.row_of(found["trials"][-1])), flush=True)
             save(found, out)
         print(f"\n{trainings.table(found)}")

@@ -1,0 +1,25 @@
+"""The page on trained networks has the errors of the study."""
+
+from __future__ import annotations
+
+from sampled_transformer_lab.pages.practice import practice_section
+
+
+def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> None:
+    errors = {"rank": 0.1234, "farthest": 0.2, "centre": 0.3}
+    result = {
+        "command": "sampled-transformer theory --practice --steps 70 --seed 3",
+        "points": 8,
+        "batch": 16,
+        "steps": 70,
+        "seed": 3,
+        "trials": [{"attention": "knn", "blocks": 2, "rounds": 1, "errors": errors, "seconds": 5.0}],
+        "seconds": 300.0,
+        "machine": {"cores": 2, "threads": 1},
+    }
+    text = "\n".join(practice_section(result))
+    assert "| knn       | 2      | 1 | 0.123 | 0.200    | 0.300  |" in text
+    assert "for 70 steps of 16 sets, with seed 3" in text
+    assert "for each of 8 points" in text
+    assert "sampled-transformer theory --practice --steps 70 --seed 3" in text
+    assert "5 minutes on 1 of 2 cores" in text
