@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..practice import table
+from ..practice import TRIALS, table
 from .markdown import commands
 
 
 def practice_section(result: dict[str, Any]) -> list[str]:
-    machine = result["machine"]
+    machine, made = result["machine"], len(result["trials"])
+    missing = [f"**{made} of {len(TRIALS)} networks have been trained; the table shows those.**", ""]
     return [
         "Small networks (width 64, 4 heads, LayerNorm, AdamW) learn, for each of "
         f"{result['points']} points in a random box, its rank along an axis, its distance to the farthest point and "
@@ -21,6 +22,7 @@ def practice_section(result: dict[str, Any]) -> list[str]:
         f"{result['seed']}. Neighbouring rows may change places with another seed. Cycles are drawn afresh in every "
         "layer and every step, which the theorem does not cover.",
         "",
+        *(missing if made < len(TRIALS) else []),
         table(result),
         "",
         'R is how many other points each point reads per layer along its cycle: "sampled" averages the outputs of R '

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sampled_transformer_lab.pages.practice import practice_section
+from sampled_transformer_lab.practice import TRIALS
 
 
 def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> None:
@@ -23,3 +24,6 @@ def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> N
     assert "for each of 8 points" in text
     assert "sampled-transformer theory --practice --steps 70 --seed 3" in text
     assert "5 minutes on 1 of 2 cores" in text
+    assert f"**1 of {len(TRIALS)} networks have been trained; the table shows those.**" in text
+    whole = "\n".join(practice_section({**result, "trials": len(TRIALS) * result["trials"]}))
+    assert "have been trained" not in whole
