@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
 from sampled_transformer_lab.pages.practice import practice_section
 from sampled_transformer_lab.practice import TRIALS
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> None:
@@ -27,3 +34,25 @@ def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> N
     assert f"**1 of {len(TRIALS)} networks have been trained; the table shows those.**" in text
     whole = "\n".join(practice_section({**result, "trials": len(TRIALS) * result["trials"]}))
     assert "have been trained" not in whole
+
+
+def test_the_orders_that_the_proofs_page_states_are_those_of_the_file() -> None:
+    file = ROOT / "results" / "theory" / "practice.json"
+    if not file.is_file():
+        pytest.skip("an installed package has no results folder")
+    trials = json.loads(file.read_text("utf-8"))["trials"]
+    errors = {(trial["attention"], trial["blocks"], trial["rounds"]): trial["errors"] for trial in trials}
+
+    def better(one: tuple[str, int, int], two: tuple[str, int, int]) -> bool:
+        return all(errors[one][target] < errors[two][target] for target in errors[one])
+
+    for depth in (1, 2, 4):
+        assert better(("sampled", 2 * depth, 1), ("sampled", depth, 1))
+    assert better(("sampled", 2, 4), ("sampled", 2, 1))
+    assert better(("estimated", 2, 4), ("sampled", 2, 4))
+    assert better(("estimated", 2, 4), ("sampled", 4, 1))
+    for sampled in (("sampled", 8, 1), ("sampled", 2, 4), ("estimated", 2, 4)):
+        assert better(("dense", 1, 1), sampled)
+    for whole in ("dense", "rotary", "summed"):
+        for local in (("sampled", 2, 4), ("estimated", 2, 4), ("sparse", 2, 1), ("knn", 2, 1), ("stratified", 2, 1)):
+            assert better((whole, 2, 1), local)
