@@ -33,5 +33,6 @@ def practice_section(result: dict[str, Any]) -> list[str]:
         "",
         *commands(result["command"]),
         "",
-        f"{result['seconds'] / 60:.0f} minutes on {machine['threads']} of {machine['cores']} cores, beside other work.",
+        f"The trainings took {result['seconds'] / 60:.0f} minutes in sum, each on {machine['threads']} of "
+        f"{machine['cores']} cores that did other work as well.",
     ]

@@ -30,7 +30,7 @@ def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> N
     assert "for 70 steps of 16 sets, with seed 3" in text
     assert "for each of 8 points" in text
     assert "sampled-transformer theory --practice --steps 70 --seed 3" in text
-    assert "5 minutes on 1 of 2 cores" in text
+    assert "5 minutes in sum" in text
     assert f"**1 of {len(TRIALS)} networks have been trained; the table shows those.**" in text
     whole = "\n".join(practice_section({**result, "trials": len(TRIALS) * result["trials"]}))
     assert "have been trained" not in whole
@@ -53,6 +53,6 @@ def test_the_orders_that_the_proofs_page_states_are_those_of_the_file() -> None:
     assert better(("estimated", 2, 4), ("sampled", 4, 1))
     for sampled in (("sampled", 8, 1), ("sampled", 2, 4), ("estimated", 2, 4)):
         assert better(("dense", 1, 1), sampled)
-    for whole in ("dense", "rotary", "summed"):
+    for whole in ("dense", "induced", "linear", "summed", "rotary"):
         for local in (("sampled", 2, 4), ("estimated", 2, 4), ("sparse", 2, 1), ("knn", 2, 1), ("stratified", 2, 1)):
             assert better((whole, 2, 1), local)
