@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
 from sampled_transformer import Cycle
+from sampled_transformer.attention import list_attention
 from sampled_transformer_lab import practice
 from sampled_transformer_lab.practice import AveragedAttention, SetNetwork, Trial, random_sets, targets, train
 
@@ -36,7 +39,11 @@ def test_averages_over_samples_in_training_and_evaluation() -> None:
             assert torch.equal(out, layer(x))
 
 
-@pytest.mark.parametrize("trial", [Trial("none", 1), Trial("sampled", 2), Trial("sampled", 1, 3), Trial("dense", 1)])
+def test_estimated_attention_reads_as_many_points_as_the_trial_says() -> None:
+    assert SetNetwork(Trial("estimated", 1, 5)).blocks[0].attention.rounds == 5
+
+
+@pytest.mark.parametrize("trial", [Trial(name, 1) for name in list_attention()] + [Trial("sampled", 1, 3)], ids=str)
 def test_every_kind_of_network_trains(trial: Trial) -> None:
     network = SetNetwork(trial, dim=16, heads=2)
     out = network(torch.rand(2, 5, 3))
@@ -54,10 +61,33 @@ def test_training_is_repeatable_and_learns_and_leaves_the_global_state() -> None
     assert first[0] < 0.9  # 1 is the error of the mean
 
 
-def test_the_table_has_a_row_for_each_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(practice, "TRIALS", [Trial("none", 1), Trial("sampled", 1)])
-    *lines, _title, table = practice.practice_tables(10)
-    assert [line.split()[0] for line in lines] == ["none", "sampled"]
-    assert len(table.splitlines()) == 4
+def test_the_study_trains_every_mechanism() -> None:
+    assert {trial.attention for trial in practice.TRIALS} == set(list_attention())
+    assert len(set(practice.TRIALS)) == len(practice.TRIALS)
+    alike = {trial.attention for trial in practice.TRIALS if trial.depth == 2}
+    assert alike == set(list_attention())
+
+
+def test_the_study_yields_after_each_trial_and_its_table_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(practice, "TRIALS", [Trial("none", 1), Trial("estimated", 1, 2)])
+    lengths = []
+    for found in practice.study(10, seed=1):
+        lengths.append(len(found["trials"]))
+    assert lengths == [1, 2]
+    assert found["command"] == "sampled-transformer theory --practice --steps 10 --seed 1"
+    last = found["trials"][1]
+    assert list(last["errors"].values()) == train(Trial("estimated", 1, 2), 10, 1)
+    assert practice.table(found).splitlines()[3].split(" | ")[1:3] == ["1     ", "2"]
     with pytest.raises(ValueError, match="steps: expected at least 10, got 3"):
-        next(practice.practice_tables(3))
+        next(practice.study(3))
+
+
+def test_an_interrupted_study_goes_on_and_another_one_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(practice, "TRIALS", [Trial("none", 1), Trial("none", 2)])
+    first = copy.deepcopy(next(practice.study(10)))
+    first["trials"][0]["errors"]["rank"] = 9.0  # a mark that no training leaves
+    *_, continued = practice.study(10, known=first)
+    assert [trial["blocks"] for trial in continued["trials"]] == [1, 2]
+    assert continued["trials"][0]["errors"]["rank"] == 9.0
+    assert next(practice.study(11, known=first))["trials"][0]["errors"]["rank"] < 9.0
+    assert next(practice.study(10, seed=1, known=first))["trials"][0]["errors"]["rank"] < 9.0

@@ -16,9 +16,11 @@ from .clustering import clustering_section
 from .measured import Measured, made_with
 from .monte_carlo import monte_carlo_section
 from .point_order import point_order_section
+from .practice import practice_section
 from .recipe import recipe_section
 from .search import search_section
 from .shipped import shipped_section
+from .softened import softened_section
 from .speed import speed_section
 from .summary import Rows, lenders, readme_table, summary_table
 
@@ -53,6 +55,8 @@ TITLES = {
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
+    "softened": "The proof with softmax",
+    "practice": "The theory in practice",
     "speed": "Speed and memory",
     "weights": "Shipped weights",
     "recipe-search": "Choice of the recipe",
@@ -102,6 +106,8 @@ def results_pages(results: Path) -> dict[str, str]:
     for name, place, from_result in (
         ("point-order", "order/bricks.json", point_order_section),
         ("monte-carlo", "theory/monte-carlo.json", monte_carlo_section),
+        ("softened", "theory/softened.json", softened_section),
+        ("practice", "theory/practice.json", practice_section),
     ):
         if (results / place).is_file():
             bodies[name] = from_result(json.loads((results / place).read_text("utf-8")))
