@@ -16,7 +16,7 @@ TINY = Study("Tiny", {"basic-none": Row("train", 2), "basic-sampled": Row("train
 def test_first_seeds_come_first() -> None:
     assert TINY.runs() == [("basic-none", 0), ("basic-sampled", 0), ("basic-none", 1)]
     assert len(STUDIES["basic-bricks"].runs()) == 24
-    assert len(STUDIES["basic-modelnet40"].runs()) == 17
+    assert len(STUDIES["basic-modelnet40"].runs()) == 25
 
 
 def test_nested_options_of_variants_are_all_read(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +29,11 @@ def test_nested_options_of_variants_are_all_read(capsys: pytest.CaptureFixture[s
 def test_studies_that_need_a_data_set_of_the_user() -> None:
     assert {name for name, study in STUDIES.items() if study.needs_root} == {
         "basic-modelnet40",
+        "ordered-modelnet40",
+        "points-modelnet40",
         "hierarchical-modelnet40",
+        "hierarchical-recipe",
+        "set-transformer-modelnet40",
         "autoencoder-small",
         "calibration",
         "variants-modelnet40",

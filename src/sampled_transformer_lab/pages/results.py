@@ -50,7 +50,7 @@ TITLES = {
     "variants-bricks": "Variants on bricks",
     "variants-modelnet40": "Variants on ModelNet40",
     "deep-bricks": "Six blocks on bricks",
-    "cycles-bricks": "One cycle per layer or network",
+    "cycles-bricks": "A cycle per layer or network",
     "calibration": "Calibration",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",

@@ -79,7 +79,7 @@ def test_means_deviations_and_the_order(tmp_path: Path) -> None:
     keep(tmp_path, "basic-modelnet40", "basic-none", run(0.81))
     pages = results_pages(tmp_path)
     page = pages["basic-modelnet40.md"]
-    assert "7 of 17 runs have been made" in page
+    assert "7 of 25 runs have been made" in page
     assert "| sampled | 3 | 82.00 ± 2.00 | 87.34 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 |" in page
     assert "| none | 1 | 81.00 | 85.96 | ± 3.92 |" in page
     # 11 +- hypot(sqrt((2^2 + 1^2) / 2) sqrt(2 / 3), split), while the paper has them the other way round

@@ -80,7 +80,7 @@ def test_seeds_that_a_difference_would_take() -> None:
     assert seeds_needed(0.0, 0.51) is None
 
 
-def simulated(truth: float, paper_truth: float, rows: int = 2500, seeds: int = 3) -> list[Verdict]:
+def simulated(truth: float, paper_truth: float, rows: int = 8000, seeds: int = 3) -> list[Verdict]:
     """Verdicts on simulated studies: three seeds per row, the deviation pooled over four rows, the paper's one run."""
     generator = np.random.default_rng(0)
     deviation, split = 0.5, 0.3
