@@ -23,7 +23,7 @@ from typing import Any
 from sampled_transformer.support.printable import printable
 
 from .reproduce import headline_figure, result_file, shown
-from .studies import Study
+from .study import Study
 
 LIMIT = 3 * math.sqrt(2)
 CIRCUMSTANCES = {"command", "seconds", "machine", "versions"}  # of a run, which two runs need not share

@@ -22,7 +22,8 @@ from sampled_transformer.support.registry import look_up
 
 from .children import Children, stoppable
 from .progress import read_progress
-from .studies import STUDIES, Study
+from .studies import STUDIES
+from .study import Study
 
 
 @dataclass(frozen=True)

@@ -2,92 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+
+from .study import Row, Study
 
 MECHANISMS = ("none", "dense", "sparse", "knn", "induced", "stratified", "sampled")
 BRICKS = "--data bricks --data.points 256"
 MODELNET = "--data modelnet40 --data.root {root} --data.points 256"
 MIXED = "--trainer.precision bf16-mixed"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a table: one run per seed.
-
-    Args:
-        command: arguments of the program. {root} stands for the folder of the data set, {runs} for the folder of the
-            study's runs, and {seed} for the seed. `reproduce` adds --seed, and --out with the run's folder.
-        seeds: number of runs, with the seeds 0, 1, 2, ...
-        after: the row whose run must be finished before this one starts.
-        prints: the command prints its result, so it gets --json instead of --out.
-        seeded: the command takes --seed.
-        paper: the paper's figures, by name.
-        bar: the value that the headline should reach.
-        shown: what a table calls the row (default: its name without the first word).
-        compared: whether the row is compared with the study's own.
-    """
-
-    command: str
-    seeds: int = 1
-    after: str | None = None
-    prints: bool = False
-    seeded: bool = True
-    paper: Mapping[str, float] = field(default_factory=dict)
-    bar: float | None = None
-    shown: str = ""
-    compared: bool = True
-
-
-@dataclass(frozen=True)
-class Study:
-    """One table.
-
-    Args:
-        title: heading of its page.
-        rows: its rows, by name.
-        kind: how its page is laid out.
-        ours: the row that all others are compared with. With `rival`, the prefix of our rows.
-        rival: the prefix of the rival rows; "ours-x" is then compared with "rival-x".
-        subject: what a sentence calls `ours`.
-        versus: further pairs of rows to compare.
-        borrowed: rows of other studies, as (study, row), that are shown and compared too.
-        paper_column: the setting of the paper's figures, shown in the heading of their column.
-        note: text above the table.
-    """
-
-    title: str
-    rows: Mapping[str, Row]
-    kind: Literal["classification", "clustering", "autoencoder", "calibration", "search"] = "classification"
-    ours: str = ""
-    rival: str = ""
-    subject: str = "sampled"
-    versus: Sequence[tuple[str, str]] = ()
-    borrowed: Sequence[tuple[str, str]] = ()
-    paper_column: str = ""
-    note: str = ""
-
-    @property
-    def needs_root(self) -> bool:
-        """Whether a run reads a data set that does not come with the package."""
-        return any("{root}" in row.command for row in self.rows.values())
-
-    def runs(self) -> list[tuple[str, int]]:
-        """All runs as (row, seed). The first seed of every row comes before the second seed of any row."""
-        seeds = range(max(row.seeds for row in self.rows.values()))
-        return [(name, seed) for seed in seeds for name, row in self.rows.items() if seed < row.seeds]
-
-    def pairs(self) -> list[tuple[str, str]]:
-        """The rows to compare: ours with each other row or the rival row of the same suffix, and `versus`."""
-        if not self.ours:
-            return list(self.versus)
-        if not self.rival:
-            rivals = {name: row for name, row in self.rows.items() if name != self.ours}
-            own = [name for name, row in rivals.items() if row.compared and not row.prints]
-            return [*((self.ours, name) for name in (*own, *(row for _, row in self.borrowed))), *self.versus]
-        names = [(name, self.rival + name.removeprefix(self.ours)) for name in self.rows if name.startswith(self.ours)]
-        return [*(pair for pair in names if pair[1] in self.rows), *self.versus]
 
 
 def _hierarchical() -> dict[str, Row]:
@@ -152,6 +74,7 @@ def _columns() -> dict[str, Row]:
         "basic-dense-1024": 88.47,
         "basic-sparse-1024": 87.74,
         "basic-sampled-1024": 88.03,
+        "basic-sampled-ordered-1024": 88.03,
         "basic-knn-512": 84.74,
         "basic-sampled-512": 87.93,
         "basic-knn-256": 85.80,
@@ -363,6 +286,11 @@ STUDIES = {
     "points-modelnet40": Study(
         "One attention layer at other numbers of points, ModelNet40, 10 epochs",
         _columns(),
+        versus=[
+            *((f"basic-sampled-{points}", f"basic-knn-{points}") for points in (64, 128, 256, 512)),
+            *(("basic-sampled-1024", f"basic-{name}-1024") for name in ("none", "dense", "linear")),
+            ("basic-sampled-ordered-1024", "basic-sparse-1024"),
+        ],
         paper_column="the table of section 5.2 at the same number of points",
         note="The number after the name is the number of points. `sparse` and `sampled-ordered` read the points in "
         "their stored order, the same in every epoch; all other rows read a fresh random subset. All rows train in "
@@ -373,6 +301,7 @@ STUDIES = {
         _hierarchical(),
         ours="hierarchical-sampled-",
         rival="hierarchical-knn-",
+        versus=[(f"hierarchical-sampled-{stage}", f"hierarchical-none-{stage}") for stage in (1, 2, 3, 4, 5)],
         paper_column="the table of section 5.3, whose number of epochs the paper does not print",
         note="One to five stages of the paper's sizes (the number after the name), with sampled and with kNN (scalar) "
         "attention, and without attention: 30 epochs for one and two stages, 15 for three to five. The recipe was "

@@ -11,7 +11,7 @@ import pytest
 
 from sampled_transformer_lab.check import LIMIT, compare, measured, read_kept, seed_deviations, summary
 from sampled_transformer_lab.reproduce import result_file, write_result
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer_lab.study import Row, Study
 
 
 def result(accuracy: float, seconds: float = 1.0, **more: Any) -> dict[str, Any]:

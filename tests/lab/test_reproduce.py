@@ -26,7 +26,8 @@ from sampled_transformer_lab.reproduce import (
     words,
     write_result,
 )
-from sampled_transformer_lab.studies import STUDIES, Row, Study
+from sampled_transformer_lab.studies import STUDIES
+from sampled_transformer_lab.study import Row, Study
 
 SMALL = "--data bricks --data.points 8 --epochs 1 --options.dim 8 --options.hidden 8"
 TINY = Study(
@@ -206,7 +207,8 @@ LONG = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 from sampled_transformer.cli import main
-from sampled_transformer_lab.studies import STUDIES, Row, Study
+from sampled_transformer_lab.studies import STUDIES
+from sampled_transformer_lab.study import Row, Study
 rows = {{name: Row("train --recipe basic-none {SMALL.replace("--epochs 1", "--epochs 9999")}") for name in ("a", "b")}}
 STUDIES["long"] = Study("", rows)
 sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
-from ..studies import Study
+from ..study import Study
 from .comparison import Seeds, difference, lent_deviation
 from .markdown import commands, table
 from .measured import HEADLINE, Measured

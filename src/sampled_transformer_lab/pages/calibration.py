@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..studies import Study
+from ..study import Study
 from .markdown import table
 from .measured import Measured
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..studies import Study
+from ..study import Study
 from .comparison import Comparison, Seeds, comparisons, seed_deviation
 from .markdown import listed, table
 from .measured import Measured, best_epoch, spread

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from statistics import mean
 
-from ..studies import Study
+from ..study import Study
 from .markdown import table
 from .measured import Measured, spread
 from .verdict import Difference, Verdict, judge

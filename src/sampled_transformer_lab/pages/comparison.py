@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..studies import Study
+from ..study import Study
 from .measured import Measured
 from .verdict import Difference, Verdict, judge, split_error
 

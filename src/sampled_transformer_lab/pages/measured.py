@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
-from ..studies import Row, Study
+from ..study import Row, Study
 from .markdown import commands
 
 HEADLINE = "last epoch"

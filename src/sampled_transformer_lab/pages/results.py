@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..reproduce import result_file
-from ..studies import STUDIES, Study
+from ..studies import STUDIES
+from ..study import Study
 from .agreement import agreement_section
 from .autoencoder import autoencoder_section
 from .calibration import calibration_section

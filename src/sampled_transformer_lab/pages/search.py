@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import mean
 
-from ..studies import Study
+from ..study import Study
 from .markdown import table
 from .measured import HEADLINE, Measured, spread
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer_lab.studies import STUDIES, Row, Study
+from sampled_transformer_lab.studies import STUDIES
+from sampled_transformer_lab.study import Row, Study
 
 RESULTS = Path(__file__).parents[3] / "results"
 

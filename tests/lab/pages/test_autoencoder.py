@@ -6,7 +6,7 @@ import pytest
 
 from sampled_transformer_lab.pages.autoencoder import autoencoder_section, judged, tasks
 from sampled_transformer_lab.pages.measured import Measured
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer_lab.study import Row, Study
 
 BEST = "best epoch (chosen on test, not the headline)"
 

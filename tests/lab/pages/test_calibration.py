@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sampled_transformer_lab.pages.calibration import calibration_section
 from sampled_transformer_lab.pages.measured import Measured
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer_lab.study import Row, Study
 
 
 def result(chance: float | None) -> dict:

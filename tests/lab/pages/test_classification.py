@@ -6,7 +6,7 @@ from sampled_transformer_lab.pages.classification import classification_section,
 from sampled_transformer_lab.pages.comparison import Comparison
 from sampled_transformer_lab.pages.measured import Measured
 from sampled_transformer_lab.pages.verdict import Difference, Verdict
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer_lab.study import Row, Study
 
 
 def run(accuracy: float, shapes: int = 100) -> dict:

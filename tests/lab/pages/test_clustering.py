@@ -6,7 +6,7 @@ import pytest
 
 from sampled_transformer_lab.pages.clustering import clustering_section, judged
 from sampled_transformer_lab.pages.measured import Measured
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer_lab.study import Row, Study
 
 
 def run(likelihood: float) -> dict:

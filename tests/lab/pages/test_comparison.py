@@ -9,7 +9,8 @@ import pytest
 from sampled_transformer_lab.pages.comparison import Seeds, comparisons, difference, lent_deviation, seed_deviation
 from sampled_transformer_lab.pages.measured import Measured
 from sampled_transformer_lab.pages.verdict import split_error
-from sampled_transformer_lab.studies import STUDIES, Row, Study
+from sampled_transformer_lab.studies import STUDIES
+from sampled_transformer_lab.study import Row, Study
 
 BEST = "best epoch (chosen on test, not the headline)"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sampled_transformer_lab.pages.measured import Measured, counted, made_with, scale, spread
-from sampled_transformer_lab.studies import Row, Study
+from sampled_transformer_lab.study import Row, Study
 
 BEST = "best epoch (chosen on test, not the headline)"
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from sampled_transformer_lab.pages.measured import Measured
 from sampled_transformer_lab.pages.summary import claims, readme_table, summary_table
-from sampled_transformer_lab.studies import STUDIES, Row
+from sampled_transformer_lab.studies import STUDIES
+from sampled_transformer_lab.study import Row
 
 BEST = "best epoch (chosen on test, not the headline)"
 
@@ -119,7 +120,7 @@ def test_time_and_memory(tmp_path: Path) -> None:
     assert time.here == "n^0.98 for a block, n^1.25 for the kernel alone"
     assert time.verdict.startswith("confirmed for the block, **refuted** for the kernel")
     assert cost.here == "dense takes 0.90 and 2.50 times as long"
-    assert cost.verdict == "**refuted** at 256 (dense 0.90) points"
+    assert cost.verdict == "**refuted** at 256 (dense 0.90) points, confirmed at the others"
     assert (space.paper, space.here) == (
         "1.7 against 11.9 GB",
         "1.00 against 4.00 GB; fused dense 3.00 against 3.00 GB",
