@@ -8,7 +8,6 @@ import torch
 from sampled_transformer.blocks import TransformerBlock
 from sampled_transformer.models import create_model
 from sampled_transformer.models.hierarchical import PARENT_BLOCKS, PARENT_STRIDES, Stage
-from sampled_transformer.training.recipes import read_recipe
 
 SMALL = {"widths": (32, 64, 64), "neighbours": (4, 4, 4), "strides": (2, 2, 2), "blocks": (1, 2, 1)}
 
@@ -122,15 +121,6 @@ def test_bad_calls() -> None:
     assert bare(cloud()[0]).shape == (3, 5)
     with pytest.raises(ValueError, match="normals: expected None"):
         bare(*cloud())
-
-
-@pytest.mark.parametrize("name", ["sampled", "knn"])
-def test_recipes_have_the_settings_of_point_transformer(name: str) -> None:
-    recipe = read_recipe(f"hierarchical-{name}")
-    assert (recipe["model"], recipe["attention"], recipe["options"]) == ("hierarchical", name, {"stages": 5})
-    assert (recipe["epochs"], recipe["data"]["points"]) == (200, 1024)
-    given = {"name": "sgd", "rate": 0.05, "weight_decay": 1e-4, "decay": 0.1, "milestones": [120, 160]}
-    assert given.items() <= recipe["optimiser"].items()
 
 
 def test_wrong_shapes_are_told() -> None:
