@@ -47,6 +47,7 @@ def claims(results: Path, found: Rows) -> list[Claim]:
     """Every claim of the paper that the results can judge."""
     return [
         *linear_cost(results),
+        *linear_networks(results),
         *cheapest(results),
         *memory(results),
         *compared_studies(found),
@@ -95,6 +96,29 @@ def linear_cost(results: Path) -> Iterator[Claim]:
             "2,048 to 131,072 points",
             verdict,
         )
+
+
+def linear_networks(results: Path) -> Iterator[Claim]:
+    """How the time of whole networks with sampled attention grows, from results/bench/networks.json."""
+    path = results / "bench" / "networks.json"
+    if not path.is_file():
+        return
+    found = [one for one in json.loads(path.read_text("utf-8"))["exponents"] if one["mechanism"] == "sampled"]
+    named = {one["network"].replace(", ", " with "): one for one in found if one["passes"] == "forward"}
+    forward = {name: one["exponents"]["whole"] for name, one in named.items()}
+    points = found[0]["points"]
+    straight = [name for name, exponent in forward.items() if exponent <= 1.1]
+    bent = [name for name, exponent in forward.items() if exponent > 1.1]
+    verdicts = [f"confirmed for {listed(straight)}"] if straight else []
+    verdicts += [f"**refuted** for {listed(bent)}: farthest points and groups grow faster than n"] if bent else []
+    yield Claim(
+        "Whole networks are linear too",
+        "speed.md",
+        "O(n)",
+        listed([f"{name} n^{exponent:.2f}" for name, exponent in forward.items()]),
+        f"forward pass, {points[0]:,} to {points[-1]:,} points",
+        "; ".join(verdicts),
+    )
 
 
 def cheapest(results: Path) -> Iterator[Claim]:

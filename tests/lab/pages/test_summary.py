@@ -99,6 +99,30 @@ def test_clustering_borrows_its_deviation(tmp_path: Path) -> None:
     assert text.endswith("| LL0 -0.0629 | LL0 -0.0600 ± 0.0014 | 50,000 steps, 1 seed | confirmed |")
 
 
+def test_whole_networks(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    exponents = [
+        {
+            "network": name,
+            "passes": passes,
+            "mechanism": mechanism,
+            "points": [2048, 16384],
+            "exponents": {"whole": one},
+        }
+        for name, mechanism, passes, one in (
+            ("basic", "sampled", "forward", 0.95),
+            ("basic", "sampled", "step", 0.5),
+            ("basic", "dense", "forward", 1.9),
+            ("hierarchical, 3 stages", "sampled", "forward", 1.27),
+        )
+    ]
+    (tmp_path / "bench" / "networks.json").write_text(json.dumps({"exponents": exponents}))
+    found, _ = claims(tmp_path, {})
+    assert found.here == "basic n^0.95 and hierarchical with 3 stages n^1.27"
+    assert found.scale == "forward pass, 2,048 to 16,384 points"
+    assert found.verdict.startswith("confirmed for basic; **refuted** for hierarchical with 3 stages:")
+
+
 def test_time_and_memory(tmp_path: Path) -> None:
     (tmp_path / "bench").mkdir()
     bars = [
