@@ -25,6 +25,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .reproduce import write_result
+
 
 def right_answers(run: Path, root: str | None = None) -> Tensor:
     """1 for every test shape that the network of a run gets right in one pass, else 0."""
@@ -82,9 +84,8 @@ def measure(runs: Path, root: str | None = None) -> dict[str, Any]:
 def main(name: str, runs: str, root: str | None = None, results: Path = Path("results/agreement")) -> None:
     command = f"python -m sampled_transformer_lab.agreement {name} runs/{Path(runs).name}{' ROOT' if root else ''}"
     found = {"command": command, **measure(Path(runs), root)}
-    results.mkdir(parents=True, exist_ok=True)
     path = results / f"{name}.json"
-    path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    write_result(path, found, None)
     print(f"{path}: written")
 
 

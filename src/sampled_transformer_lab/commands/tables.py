@@ -126,6 +126,7 @@ def tables_page(results: str = "results", page: str = "docs/results") -> None:
         results: Folder with one JSON file per run.
         page: Folder to write, made if it is missing.
     """
+    from sampled_transformer.support.atomic import atomic_write
     from sampled_transformer.support.printable import printable
 
     from ..pages.results import results_pages, with_claims, write_pages
@@ -137,5 +138,7 @@ def tables_page(results: str = "results", page: str = "docs/results") -> None:
     written = write_pages(Path(results), Path(page))
     readme = Path(page).absolute().parent.parent / "README.md"
     if readme.is_file():
-        readme.write_text(with_claims(readme.read_text("utf-8"), Path(results)), "utf-8")
+        text = with_claims(readme.read_text("utf-8"), Path(results))
+        with atomic_write(readme) as file:
+            file.write(text.encode("utf-8"))
     print(f"{page}: {len(written)} pages written from {results}")

@@ -18,8 +18,6 @@ ROOT = Path(__file__).parents[3]
 
 def read(place: str) -> dict[str, Any]:
     path = ROOT / "results" / place
-    if not path.is_file():
-        pytest.skip("an installed package has no results folder")
     result: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return result
 

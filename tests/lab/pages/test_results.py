@@ -39,8 +39,6 @@ def keep(results: Path, study: str, row: str, *runs: dict) -> None:
 
 @pytest.fixture(scope="module")
 def kept() -> dict[str, str]:
-    if not (ROOT / "results").is_dir():
-        pytest.skip("an installed package has no results folder")
     return results_pages(ROOT / "results")
 
 
@@ -51,8 +49,6 @@ def test_the_pages_are_those_of_the_results(kept: dict[str, str]) -> None:
 
 def test_the_claims_of_the_readme_are_those_of_the_results() -> None:
     readme = ROOT / "README.md"
-    if not readme.is_file():
-        pytest.skip("an installed package has no README")
     text = readme.read_text("utf-8")
     assert text.count("| verdict |") == 1
     assert with_claims(text, ROOT / "results") == text  # `sampled-transformer tables page` writes it
