@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sampled_transformer import Cycle
-from sampled_transformer.cycles import scramble
+from sampled_transformer.cycles import scramble, sorted_places
 from sampled_transformer.sets import segments
 
 sizes = st.integers(0, 40)
@@ -319,3 +319,17 @@ def test_bad_orders_are_refused(order: list, ptr: list | None) -> None:
 def test_bad_subset_size_is_named() -> None:
     with pytest.raises(ValueError, match="size: expected at least 2"):
         Cycle.sample(5).subsets(1)
+
+
+def test_an_exported_graph_sorts_as_we_do():
+    class Sort(torch.nn.Module):
+        def forward(self, keys):
+            return sorted_places(keys)
+
+    keys = torch.tensor([[3, 1, 3, 0, 1 << 40, 1 << 40], [0, 0, 0, 0, 0, 0]])
+    free = ({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},)
+    exported = torch.export.export(Sort(), (keys,), dynamic_shapes=free)
+    assert "aten.sort" not in str(exported.graph)
+    many = torch.randint(50, (3, 200), generator=torch.Generator().manual_seed(0))
+    for one in (keys, many):
+        assert exported.module()(one).equal(one.argsort(stable=True))

@@ -17,6 +17,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from .geometry.tracing import exporting
 from .sets import check_ptr, pad_sets, segments
 
 # We order points by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits of an int64
@@ -132,7 +133,7 @@ class Cycle:
             keys = keys.masked_fill(~mask[:, None], 1 << KEY_BITS)  # padding last
         if ptr is not None:
             keys = keys + (segments(ptr, keys.shape[-1]) << KEY_BITS)  # set after set
-        return cls._close(torch.argsort(keys, dim=-1, stable=True), mask, ptr)
+        return cls._close(sorted_places(keys), mask, ptr)
 
     @classmethod
     def _close(cls, order: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Cycle:
@@ -276,7 +277,19 @@ def each(cycles: Cycles) -> list[Cycle]:
 
 def real_first(mask: Tensor) -> Tensor:
     """Indices of the points of padded sets, (batch, n): the real ones in their order, then the padding."""
-    return torch.argsort((~mask).to(torch.uint8), dim=-1, stable=True)
+    return sorted_places((~mask).long())
+
+
+def sorted_places(keys: Tensor) -> Tensor:
+    """The places of non-negative integers below 2^63 / n in ascending order along the last axis; of equal ones, the
+    first comes first.
+
+    ONNX has no stable sort. An exported graph looks for the n smallest of all different numbers instead.
+    """
+    if not exporting():
+        return torch.argsort(keys, dim=-1, stable=True)
+    n = keys.shape[-1]
+    return torch.topk(keys * n + torch.arange(n, device=keys.device), n, dim=-1, largest=False).indices
 
 
 def random_integers(

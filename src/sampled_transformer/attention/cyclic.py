@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..cycles import Cycle, Cycles, each
-from ..geometry.tracing import never_compiled
+from ..geometry.tracing import exporting, never_compiled
 from ..sets import Sets
 from .base import Attention, Projections, check_choice
 from .curve_cycles import curve_cycle, join_heads, random_turn, seeded_turn
@@ -172,7 +172,8 @@ def network_cycle(
 
 def window_attention(query: Tensor, key: Tensor, value: Tensor, cycle: Cycle, subset: int, scale: float) -> Tensor:
     """Fig. 1b: every point attends to all points of its own subset of the cycle, the link to the next included."""
-    size = min(subset, cycle.longest + 1)  # a larger one holds nothing but padding
+    # A larger window holds nothing but padding; an exported graph serves sets of any size.
+    size = subset if exporting() else min(subset, cycle.longest + 1)
     own = cycle.with_batch(cycle.members(size))
     rows = group_attention(query, key, value, own, cycle.with_batch(cycle.subsets(size)), scale)
     return restore(rows, own.flatten(2), query.shape[1])

@@ -17,7 +17,8 @@ from .compiled import Compiled
 
 def take(x: Tensor, index: Tensor) -> Tensor:
     """Pick points: x (batch, n, heads, head_dim), index (batch or 1, heads or 1, m) -> (batch, m, heads, head_dim)."""
-    if index.shape[0] == 1 and index.shape[1] == 1:
+    # An exported graph has a symbol for a size that stays free: asking for its value would fix it.
+    if isinstance(index.shape[0], int) and index.shape[0] == 1 and index.shape[1] == 1:
         return x.index_select(1, index[0, 0])
     batch, n, heads, width = x.shape
     rows = x.flatten(0, 1) if index.shape[1] == 1 else x.flatten(0, 2)

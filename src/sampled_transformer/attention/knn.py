@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..cycles import Cycles
 from ..geometry import nearest_neighbours
-from ..geometry.tracing import never_compiled
+from ..geometry.tracing import exporting, never_compiled
 from ..sets import Sets
 from .base import Attention, Projections
 from .kernels import take
@@ -65,13 +65,13 @@ class KNNAttention(Attention):
         if self.vector and positions.shape[-1] != self.offset[0].in_features:
             raise ValueError(f"positions: expected {self.offset[0].in_features} coordinates, got {positions.shape[-1]}")
         n = query.shape[1]
-        k = min(self.k, n)
+        k = self.k if exporting() else min(self.k, n)  # an exported graph serves sets of any size
         neighbours = search(positions, k, sets)
         absent = neighbours < 0  # (batch, n, k)
         absent[..., 0] = False  # of padding, whose answer is thrown away
         # The point itself stands in for absent neighbours: a point of another set could bring a NaN along.
         own = torch.where(absent, neighbours[..., :1], neighbours).clamp(min=0)
-        if not self.vector and sets.ptr is None and n <= DENSE_BELOW * k:
+        if not self.vector and sets.ptr is None and not exporting() and n <= DENSE_BELOW * k:
             return masked_attention(query, key, value, own, self.scale)
         index = own.flatten(1)[:, None]  # (batch, 1, n * k)
         keys = take(key, index).unflatten(1, (n, k))  # (batch, n, k, heads, head_dim)

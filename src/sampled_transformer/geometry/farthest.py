@@ -61,7 +61,8 @@ def farthest_points(
         raise ValueError(f"count: expected at least 1, got {smallest}")
     if ptr is not None:
         return _packed(points, _one_per_set(count, "count", sets, points.device), first, ptr)
-    return _padded(points, int(count), first, mask)
+    assert not isinstance(count, Tensor)
+    return _padded(points, count, first, mask)  # not int(count), which would fix its value in an exported graph
 
 
 def _one_per_set(value: int | Tensor, name: str, sets: int, device: torch.device) -> Tensor:
@@ -140,19 +141,29 @@ def _choose_large(points: Tensor, count: int, start: Tensor, mask: Tensor | None
 
 
 def _choose_traced(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> Tensor:
-    """The same loop in fewer, larger operations, so that the exported graph is small and works for sets of any size."""
+    """The same loop as one node of an exported graph, whose `count` may depend on the number of points."""
+    from torch._higher_order_ops import while_loop  # torch.export knows no other loop, and it has no public name yet
+
     points = points.to(result_dtype(points))
     real = torch.ones_like(points[..., 0], dtype=torch.bool) if mask is None else mask
-    nearest = torch.where(real, torch.inf, -1.0).to(points.dtype)
-    indices = torch.arange(points.shape[1], device=points.device)
-    chosen = [first]
-    while len(chosen) < count:
-        latest = chosen[-1].unsqueeze(1)
+    places = torch.arange(points.shape[1], device=points.device)
+    steps = torch.arange(count, device=points.device)
+
+    def unfinished(step: Tensor, chosen: Tensor, latest: Tensor, nearest: Tensor) -> Tensor:
+        return step < count
+
+    def choose(step: Tensor, chosen: Tensor, latest: Tensor, nearest: Tensor) -> tuple[Tensor, ...]:
         centre = points.gather(1, latest.unsqueeze(2).expand(-1, -1, points.shape[2]))
-        squared = (points - centre).square().sum(2)
-        nearest = torch.minimum(nearest, squared).masked_fill(indices == latest, -1.0)
-        chosen.append(nearest.argmax(1))
-    return torch.stack(chosen, 1)
+        nearest = torch.minimum(nearest, (points - centre).square().sum(2)).masked_fill(places == latest, -1.0)
+        latest = nearest.argmax(1, keepdim=True)
+        return step + 1, torch.where(steps == step, latest, chosen), latest, nearest
+
+    latest = first.unsqueeze(1)
+    chosen = latest.expand(-1, count).clone()
+    nearest = torch.where(real, torch.inf, -1.0).to(points.dtype)
+    start = torch.ones((), dtype=torch.int64, device=points.device)
+    result: Tensor = while_loop(unfinished, choose, (start, chosen, latest, nearest))[1]
+    return result
 
 
 def _packed(points: Tensor, counts: Tensor, start: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:

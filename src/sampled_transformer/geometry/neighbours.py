@@ -115,11 +115,22 @@ def _padded(
 
 
 def _at_once(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: bool) -> tuple[Tensor, Tensor]:
-    """Compute all distances in one step, so that an exported graph works for any number of sets and points."""
+    """Compute all distances in one step, so that an exported graph works for any number of sets and points.
+
+    The k columns of infinity spare the graph a case of its own for sets of fewer than k points.
+    """
     dtype = wide_dtype(points, queries)
-    kept = min(k, points.shape[1])
-    indices, squared = _nearest(_planes(points, dtype), _planes(queries, dtype), kept, mask, 0 if own else None, None)
-    return pad(indices, (0, k - kept), value=-1), pad(squared, (0, k - kept), value=torch.inf)
+    axes = zip(queries.to(dtype).unbind(-1), points.to(dtype).unbind(-1), strict=True)
+    distance = sum(
+        ((one.unsqueeze(2) - other.unsqueeze(1)).square() for one, other in axes), start=points.new_zeros(())
+    )
+    if mask is not None:
+        distance = distance.masked_fill(~mask.unsqueeze(1), torch.inf)
+    if own:  # -1 puts a point before all points that coincide with it
+        place = torch.arange(points.shape[1], device=points.device)
+        distance = distance.masked_fill(place == place.unsqueeze(1), -1.0)
+    squared, indices = pad(distance, (0, k), value=torch.inf).topk(k, largest=False)
+    return indices, squared.clamp(min=0.0)
 
 
 def _chunked(points: Tensor, queries: Tensor, k: int, mask: Tensor | None, own: bool) -> tuple[Tensor, Tensor]:

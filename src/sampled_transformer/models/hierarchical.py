@@ -13,6 +13,7 @@ from ..attention import network_cycle, number_layers
 from ..blocks import TransformerBlock
 from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
+from ..geometry.tracing import exporting
 from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
 from .inputs import check_normals
@@ -157,7 +158,11 @@ class Stage(nn.Module):
         """Centres (batch, m, 3), and the features [p_j - c_i, x_j] of their neighbours, (batch, m, k, 3 + inputs)."""
         n = points.shape[1]
         centres = gather_rows(points, farthest_points(points, max(1, n // self.stride)))
-        nearest, _ = nearest_neighbours(points, min(self.neighbours, n), queries=centres)
+        # An exported graph serves sets of any size: it may not choose by size, and repeats the nearest point instead.
+        count = self.neighbours if exporting() else min(self.neighbours, n)
+        nearest, _ = nearest_neighbours(points, count, queries=centres)
+        if exporting():
+            nearest = torch.where(nearest < 0, nearest[..., :1], nearest)
         rows, shape = nearest.flatten(1), nearest.shape[1:]
         offset = gather_rows(points, rows).unflatten(1, shape) - centres.unsqueeze(2)
         return centres, torch.cat([offset, gather_rows(x, rows).unflatten(1, shape)], -1)

@@ -1,0 +1,144 @@
+"""Exported networks give the network's answers, for any number of sets and points."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sampled_transformer.attention import list_attention
+from sampled_transformer.inference.export import DESCRIPTION, ExportError, export_network
+from sampled_transformer.models import create_model
+from sampled_transformer.weights import Description, WeightsError, save_model
+
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
+MECHANISMS = [name for name in list_attention() if name != "stratified"]
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: ("basic", {"classes": 3, "attention": name, **SMALL}) for name in MECHANISMS},
+    "several cycles, one per head": (
+        "basic",
+        {"classes": 3, "depth": 2, "attention_options": {"cycles": "per-head", "samples": 2}, **SMALL},
+    ),
+    "dense subsets": ("basic", {"classes": 3, "attention_options": {"inner": "dense", "subset": 4}, **SMALL}),
+    "one cycle for the network": (
+        "basic",
+        {"classes": 3, "depth": 2, "attention_options": {"cycles": "network"}, **SMALL},
+    ),
+    "kNN, vector form": ("basic", {"classes": 3, "attention": "knn", "attention_options": {"vector": True}, **SMALL}),
+    "without normals": ("basic", {"classes": 3, "normals": False, **SMALL}),
+    "hierarchical, sampled": ("hierarchical", {"classes": 3, "stages": 2, "blocks": [1, 1]}),
+    "hierarchical, kNN": ("hierarchical", {"classes": 3, "stages": 2, "blocks": [1, 1], "attention": "knn"}),
+    "masked autoencoder's classifier": (
+        "mae-classifier",
+        {"classes": 3, "dim": 16, "heads": 2, "depth": 1, "groups": 8, "group_size": 4, "embedding": 8},
+    ),
+    "set transformer": ("set-transformer", {"classes": 3, "dim": 16, "heads": 2, "attention": "induced"}),
+    "set transformer, rows": ("set-transformer", {"classes": 3, "dim": 16, "heads": 2, "attention": "sampled"}),
+    "mixture": ("set-transformer-mixture", {"dim": 16, "heads": 2}),
+}
+
+# What can fail is the graph, which both formats share: few need to be written twice.
+BOTH = ("sampled", "knn", "hierarchical, sampled", "mixture")
+
+
+def saved(tmp_path, model: str, options: dict[str, Any]):
+    """A weights file of an untrained network, whose batch statistics are not those of a new one."""
+    torch.manual_seed(0)
+    network = create_model(model, **options)
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.BatchNorm1d):
+            layer.running_mean.uniform_(-0.5, 0.5)
+            layer.running_var.uniform_(0.5, 2)
+    classes = [f"class {i}" for i in range(options.get("classes", 0))]
+    save_model(network, tmp_path / "w.safetensors", Description(model, options, classes, {"data": {"points": 24}}))
+    return network.eval(), tmp_path / "w.safetensors"
+
+
+def ask_onnx(path, *inputs: torch.Tensor) -> list[np.ndarray]:
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, {node.name: x.numpy() for node, x in zip(session.get_inputs(), inputs, strict=True)})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_exported_files_answer_as_the_network_does(tmp_path, form):
+    network, weights = saved(tmp_path, *FORMS[form])
+    done = export_network(weights, tmp_path / "n.onnx")
+    assert done.difference < 1e-5
+    torch.manual_seed(1)
+    width = 2 if form == "mixture" else 3
+    inputs = tuple(torch.rand(4, 37, width) for _ in done.inputs)  # neither number was seen before
+    with torch.no_grad():
+        wanted = network(*inputs)
+    wanted = [wanted] if isinstance(wanted, torch.Tensor) else list(wanted)
+    for one, found in zip(wanted, ask_onnx(tmp_path / "n.onnx", *inputs), strict=True):
+        np.testing.assert_allclose(found, one.numpy(), rtol=0, atol=1e-5)
+    if form not in BOTH:
+        return
+    assert export_network(weights, tmp_path / "n.pt2").difference < 1e-6
+    loaded = torch.export.load(tmp_path / "n.pt2").module()
+    for one, other in zip(wanted, loaded(*inputs), strict=True):
+        torch.testing.assert_close(other, one, rtol=0, atol=1e-6)
+
+
+def test_files_describe_themselves(tmp_path):
+    _, weights = saved(tmp_path, *FORMS["sampled"])
+    export_network(weights, tmp_path / "n.onnx")
+    export_network(weights, tmp_path / "n.pt2")
+    session = onnxruntime.InferenceSession(str(tmp_path / "n.onnx"), providers=["CPUExecutionProvider"])
+    assert [(node.name, node.shape) for node in session.get_inputs()] == [
+        ("points", ["batch", "n", 3]),
+        ("normals", ["batch", "n", 3]),
+    ]
+    assert [(node.name, node.shape) for node in session.get_outputs()] == [("logits", ["batch", 3])]
+    extra = {DESCRIPTION: ""}
+    torch.export.load(tmp_path / "n.pt2", extra_files=extra)
+    for metadata in (session.get_modelmeta().custom_metadata_map, json.loads(extra[DESCRIPTION])):
+        assert metadata["model"] == "basic"
+        assert json.loads(metadata["classes"]) == ["class 0", "class 1", "class 2"]
+        assert json.loads(metadata["notes"]) == {"data": {"points": 24}}
+
+
+def test_fewest_points_are_told(tmp_path):
+    _, weights = saved(tmp_path, *FORMS["masked autoencoder's classifier"])
+    assert export_network(weights, tmp_path / "n.pt2").fewest == 8
+    _, weights = saved(tmp_path, *FORMS["none"])
+    assert export_network(weights, tmp_path / "n.pt2").fewest == 1
+
+
+def test_a_difference_is_refused_and_leaves_no_file(tmp_path):
+    _, weights = saved(tmp_path, *FORMS["dense"])
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ExportError, match=r"n\.onnx: expected the network's answers to -1, got a difference of"):
+        export_network(weights, tmp_path / "out" / "n.onnx", tolerance=-1.0)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"attention": "stratified"}, "windows"),
+        ({"attention_options": {"order": "hilbert"}}, "space-filling curve"),
+        ({"attention_options": {"composition": "sequential"}}, "one step per subset"),
+    ],
+)
+def test_what_no_graph_can_hold_is_refused_with_the_reason(tmp_path, options, reason):
+    _, weights = saved(tmp_path, "basic", {"classes": 3, **options, **SMALL})
+    with pytest.raises(ExportError, match=rf"w\.safetensors: cannot be exported: .*{reason}"):
+        export_network(weights, tmp_path / "n.onnx")
+
+
+def test_wrong_targets_and_weights(tmp_path):
+    _, weights = saved(tmp_path, *FORMS["dense"])
+    for target in ("n.zip", "n", "missing/n.onnx"):
+        with pytest.raises(ExportError, match="expected a file"):
+            export_network(weights, tmp_path / target)
+    options = {"dim": 12, "heads": 2, "depth": 1, "decoder_depth": 1, "groups": 8, "group_size": 4}
+    save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))
+    with pytest.raises(WeightsError, match="one answer per set, got a 'mae'"):
+        export_network(tmp_path / "mae.safetensors", tmp_path / "n.onnx")
