@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 from torch import Tensor, nn
 
@@ -10,6 +10,7 @@ from .attention import create_attention
 from .cycles import Cycles
 from .layers.drop_path import DropPath
 from .layers.feed_forward import FeedForward
+from .sets import Integers, check_mask, refuse_foreign, restore_form, settle_form
 
 
 class TransformerBlock(nn.Module):
@@ -59,13 +60,21 @@ class TransformerBlock(nn.Module):
         x: Tensor,
         positions: Tensor | None = None,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
         cycle: Cycles | None = None,
+        *,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
+        **foreign: Never,
     ) -> Tensor:
         """Arguments as in `Attention.forward`. The output in the padding has no meaning."""
+        refuse_foreign(foreign, "TransformerBlock.forward()")
+        given = x
+        (x, positions), ptr = settle_form({"x": x, "positions": positions}, mask, ptr, batch, batch_size)
         if mask is not None:  # before the norms and the feed-forward layer, whose gradients a NaN would spoil
+            check_mask(mask, x.shape[:-1])
             x = x.masked_fill(~mask[..., None], 0)
         attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle)
         x = x + self.drop_path(self.dropout(attended), ptr)
         x = x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)
-        return x
+        return restore_form(x, given)

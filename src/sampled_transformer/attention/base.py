@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Never, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,20 @@ from torch import Tensor, nn
 from ..cycles import Cycles, each
 from ..geometry.tracing import never_compiled
 from ..layers.sparse_gradient import Linear
-from ..sets import Sets, buckets, check_finite, check_mask, check_ptr, describe, pad_sets
+from ..sets import (
+    Integers,
+    Sets,
+    any_nested,
+    buckets,
+    check_finite,
+    check_mask,
+    check_ptr,
+    describe,
+    pad_sets,
+    refuse_foreign,
+    restore_form,
+    settle_form,
+)
 
 
 class Projections(TypedDict, total=False):
@@ -90,19 +103,30 @@ class Attention(nn.Module):
         x: Tensor,
         positions: Tensor | None = None,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
         cycle: Cycles | None = None,
+        *,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
+        **foreign: Never,
     ) -> Tensor:
         """Attend within each set.
 
         Args:
-            x: features, (batch, n, dim), or packed (total, dim) with `ptr`.
-            positions: coordinates, (batch, n, coordinates) or packed (total, coordinates).
+            x: features, (batch, n, dim), or packed (total, dim) with `ptr` or `batch`, or nested.
+            positions: coordinates, (batch, n, coordinates) or packed (total, coordinates), or nested as x.
             mask: (batch, n), True where a point is real. The padding's content never matters; its output is zero.
-            ptr: (sets + 1,), where each packed set begins and the last one ends.
+            ptr: (sets + 1,), where each packed set begins and the last one ends; a tensor, list or numpy array.
             cycle: the cycle to walk instead of a drawn one, or several, whose results are averaged (mechanisms without
                 cycles ignore it).
+            batch: (total,), the number of each point's set in ascending order, as in PyTorch Geometric, instead of ptr.
+            batch_size: number of sets in `batch`; a GPU need not wait if it is given.
+            foreign: none; masks of other libraries are refused by name.
         """
+        refuse_foreign(foreign, "Attention.forward()")
+        if batch is not None or batch_size is not None or any_nested(x, positions):
+            (rows, places), ptr = settle_form({"x": x, "positions": positions}, mask, ptr, batch, batch_size)
+            return restore_form(self.forward(rows, places, None, ptr, cycle), x)
         positions, ptr = self._check(x, positions, mask, ptr)
         sets = Sets(mask, ptr)
         cycle = self.fit(cycle, x, sets)
@@ -179,29 +203,33 @@ class Attention(nn.Module):
         )
 
     def _check(
-        self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Tensor | None
+        self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Integers | None
     ) -> tuple[Tensor | None, Tensor | None]:
         """Refuse what does not fit, naming the argument; return cleared positions, and ptr as int64."""
         if mask is not None and ptr is not None:
             raise ValueError("mask, ptr: expected at most one of them, got both")
-        wanted = ("batch", "n") if ptr is None else ("total",)
-        if x.dim() != len(wanted) + 1 or x.shape[-1] != self.dim or not x.is_floating_point():
-            raise ValueError(f"x: expected floats of shape ({', '.join(wanted)}, {self.dim}), got {describe(x)}")
+        axes = 3 if ptr is None else 2
+        if not isinstance(x, Tensor) or x.dim() != axes or x.shape[-1] != self.dim or not x.is_floating_point():
+            expected = f"(batch, n, {self.dim}), or (total, {self.dim}) with ptr or batch"
+            expected = expected if ptr is None else f"(total, {self.dim})"
+            raise ValueError(f"x: expected floats of shape {expected}, got {describe(x)}")
         return self.settle(x, positions, mask, ptr)
 
     def settle(
-        self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Tensor | None
+        self, x: Tensor, positions: Tensor | None, mask: Tensor | None, ptr: Integers | None
     ) -> tuple[Tensor | None, Tensor | None]:
         """Check positions and how the points fall into sets; return cleared positions, and ptr as int64."""
         if mask is not None:
             check_mask(mask, x.shape[:-1])
         if ptr is not None:
-            ptr = check_ptr(ptr, x.shape[0])
+            ptr = check_ptr(ptr, x.shape[0], device=x.device)
         if positions is None:
             if self.needs_positions:
-                expected = f"{tuple(x.shape[:-1])} + (3,)"
+                expected = f"{tuple(x.shape[:-1])} + (coordinates,)"
                 raise ValueError(f"positions: expected shape {expected}, which {type(self).__name__} needs, got None")
             return None, ptr
+        if not isinstance(positions, Tensor):
+            raise ValueError(f"positions: expected a tensor, got {describe(positions)}")
         if positions.dim() != x.dim() or positions.shape[:-1] != x.shape[:-1] or not positions.is_floating_point():
             expected = f"{tuple(x.shape[:-1])} + (coordinates,)"
             raise ValueError(f"positions: expected floats of shape {expected}, got {describe(positions)}")

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from ..cycles import Cycles
 from ..geometry import nearest_neighbours
 from ..geometry.tracing import never_compiled
-from ..sets import Sets
+from ..sets import Sets, check_coordinates
 from .base import Attention, Projections
 from .kernels import take
 
@@ -52,7 +52,7 @@ class KNNAttention(Attention):
         super().__init__(dim, heads, **projections)
         if k < 1:
             raise ValueError(f"k: expected at least 1 neighbour, got {k}")
-        self.k, self.vector = k, vector
+        self.k, self.vector, self.coordinates = k, vector, coordinates
         if vector:
             width = self.heads * self.head_dim
             self.relation = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))  # gamma
@@ -62,8 +62,8 @@ class KNNAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
-        if self.vector and positions.shape[-1] != self.offset[0].in_features:
-            raise ValueError(f"positions: expected {self.offset[0].in_features} coordinates, got {positions.shape[-1]}")
+        if self.vector:
+            check_coordinates(positions, self.coordinates)
         n = query.shape[1]
         k = min(self.k, n)
         neighbours = search(positions, k, sets)

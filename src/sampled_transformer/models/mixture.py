@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from ..layers.mlp import relu_layers
+from ..sets import Integers, settle_form
 from .inputs import apply_per_set, check_width
 from .set_transformer import SAB, SetEncoder
 
@@ -65,8 +66,17 @@ class MixtureNetwork(nn.Module):
         """Numbers per component: a logit, D means and D deviations."""
         return 1 + 2 * self.inputs
 
-    def forward(self, points: Tensor, mask: Tensor | None = None, ptr: Tensor | None = None) -> Mixture:
-        """Mixtures of points (batch, n, inputs), padded with `mask`, or packed (total, inputs) with `ptr`."""
+    def forward(
+        self,
+        points: Tensor,
+        mask: Tensor | None = None,
+        ptr: Integers | None = None,
+        *,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
+    ) -> Mixture:
+        """Mixtures of points (batch, n, inputs) in any form; arguments as in `BasicClassifier.forward`."""
+        (points,), ptr = settle_form({"points": points}, mask, ptr, batch, batch_size)
         check_width(points, self.inputs)
         raw = apply_per_set(self.raw, points, mask, ptr)
         logits, means, deviations = raw.split([1, self.inputs, self.inputs], -1)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...cycles import Cycles
-from ...sets import Sets
+from ...sets import Sets, check_coordinates
 from ..base import Attention, Projections
 from ..compiled import Compiled
 from ..kernels import without_autocast
@@ -63,8 +63,7 @@ class RotaryAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
-        if positions.shape[-1] != self.coordinates:
-            raise ValueError(f"positions: expected {self.coordinates} coordinates, got {positions.shape[-1]}")
+        check_coordinates(positions, self.coordinates)
         with without_autocast(query):  # which would leave two digits of an angle
             return rotary_sums(query, key, value, positions, self.frequencies, sets.mask)
 
