@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .blocks import TransformerBlock
     from .cycles import Cycle
+    from .drop_in import MultiheadAttention, TransformerEncoderLayer, from_torch, to_torch
     from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
     from .randomness import cycle_seed
@@ -53,6 +54,10 @@ _HOME = {
     "PositionEmbedding": "layers.embedding",
     "TransformerBlock": "blocks",
     "Cycle": "cycles",
+    "MultiheadAttention": "drop_in",
+    "TransformerEncoderLayer": "drop_in",
+    "from_torch": "drop_in",
+    "to_torch": "drop_in",
     "cycle_seed": "randomness",
     "BasicClassifier": "models",
     "create_model": "models",
@@ -68,6 +73,7 @@ __all__ = [
     "InducedAttention",
     "KNNAttention",
     "LinearAttention",
+    "MultiheadAttention",
     "NoAttention",
     "PositionEmbedding",
     "RotaryAttention",
@@ -76,13 +82,16 @@ __all__ = [
     "StratifiedAttention",
     "SummedAttention",
     "TransformerBlock",
+    "TransformerEncoderLayer",
     "create_attention",
     "create_model",
     "cycle_seed",
+    "from_torch",
     "list_attention",
     "list_models",
     "network_cycle",
     "number_layers",
+    "to_torch",
 ]
 
 
