@@ -185,9 +185,13 @@ def check_mask(mask: Tensor, shape: torch.Size, name: str = "mask") -> None:
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != shape:
         hint = f"; write {name} == 1 if 1 means a real point" if _is_numeric_mask(mask, shape) else ""
         raise ValueError(f"{name}: expected bool of shape {tuple(shape)}, got {describe(mask)}{hint}")
+
+
+def warn_of_padding_alone(mask: Tensor) -> None:
+    """Warn of a mask without any real point in several sets, which was probably meant the other way round."""
     if _readable(mask) and mask.shape[0] > 1 and mask.numel() and not mask.any():  # a single set may well be empty
         meaning = "True means real here, and padding in torch's key_padding_mask"
-        warnings.warn(f"{name}: expected a real point in some set, got none ({meaning})", stacklevel=2)
+        warnings.warn(f"mask: expected a real point in some set, got none ({meaning})", stacklevel=2)
 
 
 def _is_numeric_mask(mask: object, shape: torch.Size) -> bool:

@@ -25,6 +25,7 @@ from ..sets import (
     refuse_foreign,
     restore_form,
     settle_form,
+    warn_of_padding_alone,
 )
 
 
@@ -221,6 +222,7 @@ class Attention(nn.Module):
         """Check positions and how the points fall into sets; return cleared positions, and ptr as int64."""
         if mask is not None:
             check_mask(mask, x.shape[:-1])
+            warn_of_padding_alone(mask)
         if ptr is not None:
             ptr = check_ptr(ptr, x.shape[0], device=x.device)
         if positions is None:
