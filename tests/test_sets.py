@@ -179,6 +179,18 @@ def test_forms_that_contradict_each_other_are_named() -> None:
             settle_form(tensors, **given)
 
 
+def test_batch_vectors_of_other_points_are_named_by_their_own_name() -> None:
+    points = torch.randn(8, 3)
+    with pytest.raises(ValueError, match="query_batch: expected one set number for each of the 8 points, got 3"):
+        check_points(points, "queries", None, None, "query_", [0, 0, 1])
+    with pytest.raises(ValueError, match="batch: expected the device of points, meta, got cpu"):
+        settle_form({"points": points.to("meta")}, None, None, torch.zeros(8, dtype=torch.int64))
+    with pytest.raises(ValueError, match="context_ptr, context_batch: expected at most one of them, got both"):
+        settle_form({"context": points}, None, PTR, [0] * 8, prefix="context_")
+    # Lists and numpy arrays go where the points are.
+    assert settle_form({"points": points.to("meta")}, None, [0, 8], None)[1].is_meta
+
+
 def test_nested_tensors_of_other_sets_or_with_gaps_are_named() -> None:
     one, two = (
         torch.nested.nested_tensor([torch.randn(size, 4) for size in sizes], layout=torch.jagged)

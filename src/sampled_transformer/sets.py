@@ -54,6 +54,7 @@ def settle_form(
     ptr: Integers | None,
     batch: Integers | None,
     batch_size: int | None = None,
+    prefix: str = "",
 ) -> tuple[list[Any], Tensor | None]:
     """The tensors of a call as plain, padded or packed ones, and the `ptr` of packed ones as a tensor.
 
@@ -63,13 +64,14 @@ def settle_form(
         ptr: (sets + 1,), where each packed set begins and the last one ends.
         batch: (total,), the number of each point's set.
         batch_size: number of sets in `batch`, where the last ones may be empty.
+        prefix: of the names of the arguments, such as "context_".
     """
-    given = {"mask": mask, "ptr": ptr, "batch": batch}
+    given = {f"{prefix}mask": mask, f"{prefix}ptr": ptr, f"{prefix}batch": batch}
     ways = [name for name, value in given.items() if value is not None]
     if len(ways) > 1:
         raise ValueError(f"{', '.join(ways)}: expected at most one of them, got {_count(len(ways))}")
     if batch_size is not None and batch is None:
-        raise ValueError(f"batch_size: expected it only with batch, got {batch_size} without")
+        raise ValueError(f"{prefix}batch_size: expected it only with {prefix}batch, got {batch_size} without")
     values = list(tensors.values())
     name, first = next(iter(tensors.items()))
     if not isinstance(first, Tensor):
@@ -79,13 +81,12 @@ def settle_form(
             raise ValueError(f"{ways[0]}: expected None with nested tensors, which know their sets, got one")
         return _unnest(tensors)
     if batch is not None:
-        ptr = ptr_from_batch(batch, batch_size, first.device)
-        if len(batch) != len(first):
-            raise ValueError(f"batch: expected one set number for each of the {len(first)} points, got {len(batch)}")
+        ptr = _ptr_of(first, batch, batch_size, name, f"{prefix}batch")
     elif ptr is not None and not isinstance(ptr, Tensor):
-        ptr = check_ptr(ptr, len(first), device=first.device)
+        ptr = check_ptr(ptr, len(first), f"{prefix}ptr", first.device)
     if first.dim() != (3 if ptr is None else 2):
-        expected = "(total, width)" if ptr is not None else "(batch, n, width), or (total, width) with ptr or batch"
+        either = f"(batch, n, width), or (total, width) with {prefix}ptr or {prefix}batch"
+        expected = either if ptr is None else "(total, width)"
         raise ValueError(f"{name}: expected floats of shape {expected}, got {describe(first)}")
     return values, ptr
 
@@ -95,10 +96,20 @@ def any_nested(*tensors: object) -> bool:
     return any(isinstance(tensor, Tensor) and tensor.is_nested for tensor in tensors)
 
 
+def _ptr_of(points: Tensor, batch: Integers, batch_size: int | None, name: str, batch_name: str) -> Tensor:
+    """The ptr of points with a batch vector, which must have a number for each of them."""
+    ptr = ptr_from_batch(batch, batch_size, points.device, batch_name)
+    if len(batch) != len(points):
+        expected = f"one set number for each of the {len(points)} points"
+        raise ValueError(f"{batch_name}: expected {expected}, got {len(batch)}")
+    check_device(ptr, points, batch_name, name)
+    return ptr
+
+
 def _unnest(tensors: Mapping[str, Tensor | None]) -> tuple[list[Any], Tensor]:
     """Nested tensors of the same sets as packed ones with their ptr."""
     packed: list[Tensor | None] = []
-    (name, first), *_ = tensors.items()
+    name = next(iter(tensors))
     ptr: Tensor | None = None
     for own, tensor in tensors.items():
         if tensor is None:
@@ -115,7 +126,6 @@ def _unnest(tensors: Mapping[str, Tensor | None]) -> tuple[list[Any], Tensor]:
         elif ptr.shape != offsets.shape or (_readable(ptr) and not torch.equal(ptr, offsets)):
             raise ValueError(f"{own}: expected sets of the same sizes as those of {name}, got other sizes")
         packed.append(rows)
-    assert first is not None
     assert ptr is not None
     return packed, ptr
 
@@ -155,21 +165,21 @@ def check_points(
     """Check points and how they fall into sets; return them with the padding set to zero, and ptr as int64."""
     if ptr is not None and mask is not None:
         raise ValueError(f"{prefix}mask, {prefix}ptr: expected at most one of them, got both")
-    if batch is not None:
-        if mask is not None or ptr is not None:
-            raise ValueError(f"{prefix}batch: expected it without {prefix}mask and {prefix}ptr, got both")
-        ptr = ptr_from_batch(batch, device=points.device, name=f"{prefix}batch")
-    if isinstance(points, Tensor) and points.is_nested:
+    if batch is not None and (mask is not None or ptr is not None):
+        raise ValueError(f"{prefix}batch: expected it without {prefix}mask and {prefix}ptr, got both")
+    if any_nested(points):
         way = f"{name}.values() with {prefix}ptr={name}.offsets()"
         raise ValueError(f"{name}: expected a plain, padded or packed tensor, got a nested one; give {way}")
-    if not isinstance(points, Tensor) or points.ndim != (3 if ptr is None else 2):
+    if not isinstance(points, Tensor) or points.ndim != (3 if ptr is None and batch is None else 2):
         expected = f"(batch, n, dimension), or (total, dimension) with {prefix}ptr or {prefix}batch"
         raise ValueError(f"{name}: expected a tensor of shape {expected}, got {describe(points)}")
     if not points.is_floating_point():
         raise ValueError(f"{name}: expected a floating-point type, got {points.dtype}")
     if points.shape[-1] == 0:
         raise ValueError(f"{name}: expected at least one coordinate, got the shape {tuple(points.shape)}")
-    if ptr is not None:
+    if batch is not None:
+        ptr = _ptr_of(points, batch, None, name, f"{prefix}batch")
+    elif ptr is not None:
         ptr = check_ptr(ptr, len(points), f"{prefix}ptr", points.device)
         check_device(ptr, points, f"{prefix}ptr", name)
     if mask is not None:

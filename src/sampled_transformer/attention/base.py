@@ -17,6 +17,7 @@ from ..sets import (
     Sets,
     any_nested,
     buckets,
+    check_device,
     check_finite,
     check_mask,
     check_ptr,
@@ -225,6 +226,7 @@ class Attention(nn.Module):
             warn_of_padding_alone(mask)
         if ptr is not None:
             ptr = check_ptr(ptr, x.shape[0], device=x.device)
+            check_device(ptr, x, "ptr", "x")
         if positions is None:
             if self.needs_positions:
                 expected = f"{tuple(x.shape[:-1])} + (coordinates,)"
