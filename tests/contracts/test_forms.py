@@ -123,6 +123,15 @@ def test_networks_take_all_forms(name: str) -> None:
         network(points, batch=BATCH.flip(0))
 
 
+@pytest.mark.parametrize("name", ["hierarchical", "mae", "mae-classifier"])
+def test_networks_of_plain_sets_refuse_other_forms_in_one_line(name: str) -> None:
+    options = {"hierarchical": {"classes": 5, "normals": False}, "mae": {}, "mae-classifier": {"classes": 5}}[name]
+    network, (_, points) = create_model(name, **options), cloud()
+    for form in (nest(points), points, points.numpy(), points[None, :, :2]):
+        with pytest.raises(ValueError, match=r"points: expected .*\(batch, n, 3\).*, got"):
+            network(form)
+
+
 def test_normals_take_the_form_of_the_points() -> None:
     torch.manual_seed(0)
     network, (_, points) = create_model("basic", **{**NETWORKS["basic"], "normals": True}).eval(), cloud()

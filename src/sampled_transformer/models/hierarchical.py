@@ -15,7 +15,8 @@ from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
 from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
-from .inputs import check_normals
+from ..sets import describe
+from .inputs import check_normals, is_plain
 
 # The paper's sizes, one per stage.
 WIDTHS, NEIGHBOURS, STRIDES, BLOCKS = (32, 64, 128, 256, 512), (8, 16, 16, 16, 16), (4, 4, 4, 4, 4), (2, 3, 4, 6, 3)
@@ -95,8 +96,8 @@ class HierarchicalClassifier(nn.Module):
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """Logits (batch, classes) of points (batch, n, 3)."""
-        if points.dim() != 3 or points.shape[1] < 1 or points.shape[2] != 3:
-            raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {tuple(points.shape)}")
+        if not is_plain(points, 3) or points.shape[1] < 1:
+            raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
         check_normals(normals, points, self.normals)
         x = points if normals is None else torch.cat([points, normals], -1)
         for stage in self.stages:
