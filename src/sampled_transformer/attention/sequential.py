@@ -63,14 +63,14 @@ def update(layer: SampledAttention, subset: Tensor, valid: Tensor, closing: Tens
     """
     query, key, value = (layer.split(project(subset)) for project in (layer.query, layer.key, layer.value))
     if layer.inner == "dense":
-        return layer.output(read_all(query, key, value, valid, layer.scale).flatten(2))
+        return layer.output(read_all(query, key, value, valid, layer.scale, layer.dropping).flatten(2))
     # Eq. 4: a point attends to itself and to the next; the last of the path has no next and keeps its own value.
     follows = torch.cat([valid[:, 1:], torch.zeros_like(valid[:, :1])], 1)[..., None, None]
     closes = closing[..., None, None]
     next_key, next_value = (
         torch.where(closes, column[:, :1], torch.where(follows, column.roll(-1, 1), column)) for column in (key, value)
     )
-    return layer.output(two_keys(query, key, value, next_key, next_value, layer.scale).flatten(2))
+    return layer.output(two_keys(query, key, value, next_key, next_value, layer.scale, layer.dropping).flatten(2))
 
 
 def _in_order(x: Tensor, sets: Sets, cycle: Cycle) -> tuple[Tensor, Tensor]:
