@@ -43,6 +43,7 @@ class AttentionPairs:
     | dense, knn, sparse, stratified, sampled, estimated | softmax over the keys read: output_i = W_O sum_j w_ij v_j |
     | linear, rotary, summed              | what the sums amount to, output_i as above; rotary's may be negative  |
     | knn with vector=True                | mean over the channels of the head, each of which has its own         |
+    | sampled with composition="sequential" | mean over the one or two updates of point i, on points as they were then |
     | induced                             | product of both maps, the first averaged over heads: how much of j    |
     |                                     | reaches i, not a factor of v_j, which passes a feed-forward layer     |
     | none                                | no pairs                                                              |

@@ -14,7 +14,7 @@ from .base import Projections, check_choice
 from .cyclic import CyclicAttention, window_attention, window_weights
 from .kernels import pair_attention
 from .pairs import row_pairs_from_seed, sample_pairs
-from .sequential import attend_in_turn
+from .sequential import attend_in_turn, weigh_in_turn
 
 
 class SampledAttention(CyclicAttention):
@@ -82,6 +82,16 @@ class SampledAttention(CyclicAttention):
             return super().mix(x, positions, sets, cycle)
         drawn = self.draw(x, sets, cycle, positions)
         return sum((attend_in_turn(self, x, sets, one) for one in drawn), x.new_zeros(())) / len(drawn)
+
+    def read(
+        self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
+    ) -> tuple[Tensor, Weights | None]:
+        if self.composition == "parallel":
+            return super().read(asking, answering, cycle, need_weights)
+        sets = Sets(asking.mask)
+        drawn = self.draw(asking.x, sets, cycle, asking.positions)
+        results = [weigh_in_turn(self, asking.x, sets, one) for one in drawn]
+        return torch.stack([out for out, _ in results]).mean(0), mean_of([weights for _, weights in results])
 
     def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
         """SHead of Eq. 5a for all heads, with the pattern of Eq. 4 or dense inside the subsets of Eq. 3."""
