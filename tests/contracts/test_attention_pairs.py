@@ -122,6 +122,18 @@ def test_pairs_of_a_context(variant: str, training: bool) -> None:
         assert ((pairs.dense() != 0).sum(3) == 2).all()
 
 
+@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("variant", ["sampled", "sampled-subsets", "estimated-rounds", "sampled-sequential"])
+def test_given_cycles_are_walked(variant: str, layout: str) -> None:
+    layer = build(variant).train()
+    sets = {"mask": MASK} if layout == "padded" else {"ptr": PTR}
+    cycles = [Cycle.sample(**sets) for _ in range(2)]
+    _, expected = call(layer, layout, cycle=cycles)
+    _, (output, pairs) = call(layer, layout, cycle=cycles, need_weights=True)
+    torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(pairs.dense().sum(3).amax((1, 2)), torch.tensor([1.0, 0.0, 1.0, 1.0]))
+
+
 def test_weights_carry_gradients() -> None:
     layer = build("sampled")
     _, pairs = layer(cloud(2, 5)[0], need_weights=True)
@@ -129,8 +141,10 @@ def test_weights_carry_gradients() -> None:
     assert layer.query.weight.grad.any()
 
 
-@pytest.mark.parametrize("variant", ["dense", "linear", "rotary", "summed", "induced", "estimated-rest-linear"])
+@pytest.mark.parametrize(
+    "variant", ["dense", "linear", "rotary", "summed", "induced", "estimated-rest-linear", "stratified"]
+)
 def test_too_many_pairs_are_refused_before_they_are_made(variant: str) -> None:
-    x, positions = torch.zeros(1, 60_000, 16), torch.zeros(1, 60_000, 3)
+    x, positions = torch.zeros(1, 60_000, 16), torch.zeros(1, 60_000, 3)  # coincident: one window holds them all
     with pytest.raises(ValueError, match=r"^need_weights: expected at most 4 GiB of weights, got about [\d,.]+ GiB"):
         build(variant).eval()(x, positions, need_weights=True)

@@ -161,3 +161,16 @@ def test_compiles_with_any_number_of_points(variant: str) -> None:
         got = compiled(x, positions, context=context, context_positions=there)
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
     torch.compiler.reset()
+
+
+@pytest.mark.parametrize("variant", ["dense", "linear", "sampled", "induced"])
+def test_exports_with_any_number_of_points(variant: str) -> None:
+    layer = build(variant).eval()
+    batch = torch.export.Dim("batch", min=1, max=64)
+    m, n = (torch.export.Dim(name, min=2, max=1 << 20) for name in ("m", "n"))
+    shapes = {"x": {0: batch, 1: m}, "context": {0: batch, 1: n}}
+    given = {"context": cloud(2, 7)[0]}
+    program = torch.export.export(layer, (cloud(2, 12)[0],), given, dynamic_shapes=shapes).module()
+    for sets, queries, points in ((1, 2, 9), (3, 17, 4)):
+        x, context = cloud(sets, queries)[0], cloud(sets, points, seed=2)[0]
+        torch.testing.assert_close(program(x, context=context), layer(x, context=context), rtol=1e-5, atol=1e-6)

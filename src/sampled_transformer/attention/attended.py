@@ -143,7 +143,7 @@ class AllKeys:
 Weights = FewKeys | AllKeys
 
 
-def mean_of(weights: Sequence[FewKeys] | Sequence[Weights]) -> Weights:
+def mean_of(weights: Sequence[Weights]) -> Weights:
     """The mean of the weights of several passes, as one table."""
     few = [one for one in weights if isinstance(one, FewKeys)]
     if len(few) == len(weights):
@@ -165,7 +165,6 @@ def take_few(x: Tensor, index: Tensor) -> Tensor:
 
 def few_weights(query: Tensor, key: Tensor, index: Tensor, scale: float) -> Tensor:
     """softmax_j(scale * q_i.k_j) over the keys of `index`: (batch, queries, r, heads), in at least single precision."""
-    check_fits(query.shape[0], query.shape[1], index.shape[3] * query.shape[3], query.shape[2], query.element_size())
     exact = torch.promote_types(query.dtype, torch.float32)
     score = scale * (query.to(exact)[:, :, None] * take_few(key, index).to(exact)).sum(-1)
     absent = (index < 0).permute(0, 2, 3, 1)
@@ -196,13 +195,21 @@ def normalised(weight: Tensor, mask: Tensor | None) -> Tensor:
     return weight / weight.sum(3, keepdim=True).clamp(min=torch.finfo(weight.dtype).tiny)
 
 
-def check_fits(sets: int, queries: int, keys: int, heads: int, width: int) -> None:
-    """Refuse a table of weights that would not fit: scores, weights and a copy, and three indices per pair."""
-    needed = sets * queries * keys * (3 * heads * width + 24)
+def check_fits(sets: int, queries: int, keys: int, heads: int, width: int, features: int = 1) -> None:
+    """Refuse a table of weights that would not fit: scores, weights and a copy, and three indices per pair.
+
+    Where keys are collected for every query, each has `features` numbers per head; `width` is the size of a number.
+    """
+    needed = sets * queries * keys * (3 * heads * width * features + 24)
     if needed > LIMIT:
         size = f"about {needed / 2**30:,.1f} GiB for {sets} x {queries:,} x {keys:,} pairs and {heads} heads"
         advice = "ask for some queries only (x with context=), or raise sampled_transformer.attention.attended.LIMIT"
         raise ValueError(f"need_weights: expected at most {LIMIT / 2**30:g} GiB of weights, got {size}; {advice}")
+
+
+def check_few(query: Tensor, keys: int) -> None:
+    """`check_fits` for queries (batch, queries, heads, head_dim) that collect some keys each."""
+    check_fits(query.shape[0], query.shape[1], keys, query.shape[2], query.element_size(), query.shape[3])
 
 
 def collect(

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..cycles import Cycle, Cycles, each
 from ..geometry.tracing import never_compiled
 from ..sets import Sets
-from .attended import FewKeys, Points, Weights, few_weights, group_index, mean_of
+from .attended import FewKeys, Points, Weights, check_few, few_weights, group_index, mean_of
 from .base import Attention, Projections, check_choice
 from .curve_cycles import curve_cycle, join_heads, random_turn, seeded_turn
 from .kernels import group_attention, restore
@@ -196,6 +196,7 @@ def window_attention(
 def window_weights(query: Tensor, key: Tensor, cycle: Cycle, subset: int, scale: float) -> FewKeys:
     """The weights of `window_attention`."""
     size = min(subset, cycle.longest + 1)
+    check_few(query, size)
     members, windows = cycle.with_batch(cycle.members(size)), cycle.with_batch(cycle.subsets(size))
     index = group_index(members, windows, query.shape[1])
     return FewKeys(index, few_weights(query, key, index, scale))

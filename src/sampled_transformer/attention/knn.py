@@ -12,7 +12,7 @@ from ..cycles import Cycles
 from ..geometry import nearest_neighbours
 from ..geometry.tracing import never_compiled
 from ..sets import Sets
-from .attended import FewKeys, Points, few_weights
+from .attended import FewKeys, Points, check_few, few_weights
 from .base import Attention, Projections
 from .kernels import take
 
@@ -83,6 +83,8 @@ class KNNAttention(Attention):
             neighbours = search_context(here, there, k, asking.mask, answering.mask)
         query = self.split(self.query(asking.x))
         key, value = self.split(self.key(answering.x)), self.split(self.value(answering.x))
+        if need_weights:
+            check_few(query, k)
         if need_weights and not self.vector:
             index = neighbours[:, None]
             weights = FewKeys(index, self.drop(few_weights(query, key, index, self.scale)))

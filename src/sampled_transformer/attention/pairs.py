@@ -89,7 +89,8 @@ def _two_different(chance: Tensor, size: Tensor) -> Tensor:
 
     one = floor(u size), two = (one + 1 + floor(v (size - 1))) mod size, with u = chance / 2^32 and v likewise.
     """
-    one, two = chance.chunk(2, -1)
+    half = chance.shape[-1] // 2  # `chunk` would fix the number of rows of an exported graph
+    one, two = chance[..., :half], chance[..., half:]
     one = (one * size) >> CHANCE_BITS
     two = (one + 1 + ((two * (size - 1)) >> CHANCE_BITS)) % size
     return torch.cat(torch.broadcast_tensors(one, two), -1)

@@ -12,7 +12,7 @@ from ..cycles import Cycles
 from ..geometry import farthest_points
 from ..geometry.tracing import never_compiled
 from ..sets import Sets, segments
-from .attended import FewKeys, Points, few_weights, group_index
+from .attended import FewKeys, Points, check_few, few_weights, group_index
 from .base import Attention, Projections
 from .kernels import group_attention, restore
 
@@ -77,8 +77,10 @@ class StratifiedAttention(Attention):
     def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> FewKeys:
         assert asking.positions is not None
         batch, n = query.shape[:2]
+        groups = self.groups(asking.positions, Sets(asking.mask))
+        check_few(query, max((keys.shape[3] for _, keys in groups), default=0))
         index = torch.full((batch * n, 1), -1, device=query.device)
-        for queries, keys in self.groups(asking.positions, Sets(asking.mask)):
+        for queries, keys in groups:
             wider = max(index.shape[1], keys.shape[3])
             ours = pad(group_index(queries, keys, batch * n)[0, 0], (0, wider - keys.shape[3]), value=-1)
             index = torch.where(ours[:, :1] >= 0, ours, pad(index, (0, wider - index.shape[1]), value=-1))
