@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .attention import (
         Attention,
+        AttentionPairs,
         DenseAttention,
         EstimatedAttention,
         InducedAttention,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         SparseAttention,
         StratifiedAttention,
         SummedAttention,
+        attention_pairs,
         create_attention,
         list_attention,
         network_cycle,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
 _HOME = {
     "Attention": "attention",
+    "AttentionPairs": "attention",
     "DenseAttention": "attention",
     "EstimatedAttention": "attention",
     "InducedAttention": "attention",
@@ -47,6 +50,7 @@ _HOME = {
     "SparseAttention": "attention",
     "StratifiedAttention": "attention",
     "SummedAttention": "attention",
+    "attention_pairs": "attention",
     "create_attention": "attention",
     "list_attention": "attention",
     "network_cycle": "attention",
@@ -66,6 +70,7 @@ _HOME = {
 
 __all__ = [
     "Attention",
+    "AttentionPairs",
     "BasicClassifier",
     "Cycle",
     "DenseAttention",
@@ -83,6 +88,7 @@ __all__ = [
     "SummedAttention",
     "TransformerBlock",
     "TransformerEncoderLayer",
+    "attention_pairs",
     "create_attention",
     "create_model",
     "cycle_seed",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import network_cycle, number_layers
-from ..blocks import TransformerBlock
+from ..blocks import TransformerBlock, as_block_options
 from ..cycles import Cycles
 from ..layers.pooling import pool_max
 from ..sets import Integers, check_mask, settle_form
@@ -75,7 +75,7 @@ class BasicClassifier(nn.Module):
                 norm=norm,
                 dropout=dropout,
                 drop_path=drop_path,
-                **(attention_options or {}),
+                **as_block_options(attention_options),
             )
             for _ in range(0 if attention == "none" else depth)
         )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import network_cycle, number_layers
-from ..blocks import TransformerBlock
+from ..blocks import TransformerBlock, as_block_options
 from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
 from ..layers.embedding import PositionEmbedding
@@ -81,7 +81,7 @@ class HierarchicalClassifier(nn.Module):
         self.normals = normals
         self.stages = nn.ModuleList()
         for stage, (inputs, width) in enumerate(pairwise([6 if normals else 3, *widths[:stages]])):
-            options = {**(attention_options or {})}
+            options = as_block_options(attention_options)
             if attention == "knn":
                 options.setdefault("k", neighbours[stage])
             layers = [

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from ..blocks import as_block_options
 from ..layers.mlp import relu_layers
 from ..sets import Integers, settle_form
 from .inputs import apply_per_set, check_width
@@ -119,7 +120,8 @@ class SetTransformerMixture(MixtureNetwork):
         smallest_deviation: float = SMALLEST_DEVIATION,
     ) -> None:
         super().__init__(inputs, components, smallest_deviation)
-        self.encoder = SetEncoder(inputs, dim, heads, depth, components, attention, **(attention_options or {}))
+        options = as_block_options(attention_options)
+        self.encoder = SetEncoder(inputs, dim, heads, depth, components, attention, **options)
         self.decoder = nn.Sequential(*(SAB(dim, dim, heads) for _ in range(decoder_depth)))
         self.head = nn.Linear(dim, self.outputs)
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...blocks import as_block_options
 from ...sets import Integers, settle_form
 from ..inputs import apply_per_set, check_normals, check_width
 from .encoder import SetEncoder
@@ -47,7 +48,7 @@ class SetTransformer(nn.Module):
         if classes < 1:
             raise ValueError(f"classes: expected at least 1, got {classes}")
         self.normals = normals
-        options = dict(attention_options or {})
+        options = as_block_options(attention_options)
         self.encoder = SetEncoder(3 + 3 * normals, dim, heads, depth, 1, attention, dropout=dropout, **options)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(dim, classes)
