@@ -267,6 +267,21 @@ def test_queries_that_read_another_set_equal_torch_s(batch_first: bool) -> None:
 
 
 @general
+@pytest.mark.parametrize("attention", ["dense", "sampled"])
+def test_nested_queries_read_nested_keys_and_return_padded_weights(attention: str) -> None:
+    torch.manual_seed(0)
+    layer = MultiheadAttention(DIM, HEADS, batch_first=True, attention=attention).eval()
+    queries, keys = ([torch.randn(size, DIM) for size in sizes] for sizes in ((3, 5), (4, 2)))
+    query, key = (torch.nested.nested_tensor(parts, layout=torch.jagged) for parts in (queries, keys))
+    out, weights = layer(query, key, key)
+    assert weights.shape == (2, 5, 4)
+    for i, (one, two) in enumerate(zip(queries, keys, strict=True)):
+        expected, alone = layer(one, two, two)
+        torch.testing.assert_close(out.unbind()[i], expected, rtol=0, atol=1e-6)
+        torch.testing.assert_close(weights.to_dense()[i, : len(one), : len(two)], alone.to_dense())
+
+
+@general
 def test_dropout_acts_on_the_attention_weights_in_training_only() -> None:
     layer = MultiheadAttention(DIM, HEADS, dropout=0.5, attention="dense")
     assert layer.attention.dropout == 0.5

@@ -237,16 +237,14 @@ def written_out(pairs: Any, average: bool, sparse: bool) -> Tensor:
         weights: Tensor = pairs.dense()
         return weights.mean(1) if average else weights
     sets, queries, keys = pairs.shape
-    if pairs.ptr is not None:  # rows of packed sets, as places in their sets
-        pairs_query = pairs.query_index - pairs.ptr[pairs.set_index]
-        pairs_key = pairs.key_index - pairs.context_ptr[pairs.set_index]
-    else:
-        pairs_query, pairs_key = pairs.query_index, pairs.key_index
-    if average:
-        index = torch.stack([pairs.set_index, pairs_query, pairs_key])
-        return torch.sparse_coo_tensor(index, pairs.weight.mean(1), (sets, queries, keys)).coalesce()
     count, heads = pairs.weight.shape
-    head = torch.arange(heads, device=pairs.weight.device)
-    one, query, key = (x[:, None] for x in (pairs.set_index, pairs_query, pairs_key))
-    index = torch.stack([x.expand(count, heads) for x in (one, head, query, key)]).flatten(1)
-    return torch.sparse_coo_tensor(index, pairs.weight.flatten(), (sets, heads, queries, keys)).coalesce()
+    query, key = pairs.query_index, pairs.key_index
+    if pairs.ptr is not None:  # rows of packed sets, here places in their sets
+        query, key = query - pairs.ptr[pairs.set_index], key - pairs.context_ptr[pairs.set_index]
+    shape, places, weight = (sets, queries, keys), (pairs.set_index, query, key), pairs.weight.mean(1)
+    if not average:
+        shape, weight = (sets, heads, queries, keys), pairs.weight.flatten()
+        head = torch.arange(heads, device=weight.device)
+        columns = (pairs.set_index[:, None], head, query[:, None], key[:, None])
+        places = tuple(column.expand(count, heads).flatten() for column in columns)
+    return torch.sparse_coo_tensor(torch.stack(places), weight, shape, check_invariants=False).coalesce()
