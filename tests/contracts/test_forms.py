@@ -72,6 +72,24 @@ def test_all_forms_of_packed_sets_give_the_same(variant: str, make: Callable[[st
     assert [len(part) for part in nested.unbind()] == SIZES
 
 
+@pytest.mark.parametrize("make", [build, block])
+@pytest.mark.parametrize("name", ["dense", "induced", "knn", "linear", "rotary", "sampled", "summed"])
+def test_contexts_take_all_forms(name: str, make: Callable[[str], nn.Module]) -> None:
+    layer, (x, positions) = make(name).eval(), cloud()
+    other = torch.tensor([0, 2, 3, 5, 12])
+    context = {"context": x.flip(0), "context_positions": positions.flip(0)}
+    expected = layer(x, positions, ptr=PTR, **context, context_ptr=other)
+    numbers = [0] * 2 + [1] + [2] * 2 + [3] * 7
+    for way in ({"context_ptr": other.tolist()}, {"context_batch": numbers, "context_batch_size": 4}):
+        assert torch.equal(layer(x, positions, batch=BATCH, **context, **way), expected)
+    nested = {key: torch.nested.nested_tensor_from_jagged(value, other) for key, value in context.items()}
+    assert torch.equal(layer(nest(x), nest(positions), **nested).values(), expected)
+    with pytest.raises(ValueError, match="context_batch: expected one set number for each of the 12 points, got 3"):
+        layer(x, positions, batch=BATCH, **context, context_batch=[0, 1, 2])
+    with pytest.raises(ValueError, match="context: expected a tensor, got NoneType"):
+        layer(x, positions, batch=BATCH, context_batch=numbers)
+
+
 def test_nested_sets_train_and_their_result_adds_to_them() -> None:
     layer, (x, _) = build("sampled"), cloud()
     x = nest(x).requires_grad_()

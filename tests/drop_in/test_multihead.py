@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from sampled_transformer import MultiheadAttention, create_attention, list_attention
-from sampled_transformer.drop_in.multihead import GENERAL, rename_projections
+from sampled_transformer.drop_in.multihead import rename_projections
 
-general = pytest.mark.skipif(not GENERAL, reason="the mechanisms take no context and return no weights yet")
 DIM, HEADS = 16, 4
 
 
@@ -214,7 +213,6 @@ def test_it_compiles_to_one_graph() -> None:
     torch.compiler.reset()
 
 
-@general
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("average", [True, False])
 def test_weights_equal_those_of_torch(batch_first: bool, average: bool) -> None:
@@ -234,7 +232,6 @@ def test_weights_equal_those_of_torch(batch_first: bool, average: bool) -> None:
     )
 
 
-@general
 def test_weights_of_sampled_attention_are_sparse_and_have_torch_s_shape() -> None:
     layer = MultiheadAttention(DIM, HEADS, batch_first=True, cycles="per-head").eval()
     x = torch.randn(2, 9, DIM)
@@ -249,7 +246,6 @@ def test_weights_of_sampled_attention_are_sparse_and_have_torch_s_shape() -> Non
     torch.testing.assert_close(average.to_dense().sum(-1), torch.ones(2, 9))
 
 
-@general
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_queries_that_read_another_set_equal_torch_s(batch_first: bool) -> None:
     theirs, ours = pair(batch_first)
@@ -266,7 +262,6 @@ def test_queries_that_read_another_set_equal_torch_s(batch_first: bool) -> None:
     assert sampled(query, key, key, padding)[0].shape == query.shape
 
 
-@general
 @pytest.mark.parametrize("attention", ["dense", "sampled"])
 def test_nested_queries_read_nested_keys_and_return_padded_weights(attention: str) -> None:
     torch.manual_seed(0)
@@ -281,7 +276,6 @@ def test_nested_queries_read_nested_keys_and_return_padded_weights(attention: st
         torch.testing.assert_close(weights.to_dense()[i, : len(one), : len(two)], alone.to_dense())
 
 
-@general
 def test_dropout_acts_on_the_attention_weights_in_training_only() -> None:
     layer = MultiheadAttention(DIM, HEADS, dropout=0.5, attention="dense")
     assert layer.attention.dropout == 0.5

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from ..attention import Attention, create_attention
+from ..attention import create_attention
+from ..attention.attended import AttentionPairs
 from ..cycles import Cycles
 from ..sets import describe
 from .padding import real_points
-
-# Whether the mechanisms have a context, weights to return and dropout; without them, we have none either.
-GENERAL = "need_weights" in signature(Attention.forward).parameters
 
 
 class MultiheadAttention(nn.Module):
@@ -76,13 +73,9 @@ class MultiheadAttention(nn.Module):
             if width not in (None, embed_dim):
                 advice = f"project to {embed_dim} features first"
                 raise ValueError(f"{name}: expected {embed_dim}, the width of the queries, got {width}; {advice}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout: expected a share from 0 to below 1, got {dropout}")
         if "head_dim" in options:
             raise ValueError(f"head_dim: expected none, as it is embed_dim / num_heads, got {options['head_dim']}")
-        if GENERAL:
-            options["dropout"] = dropout
-        self.attention = create_attention(attention, embed_dim, num_heads, bias=bias, **options)
+        self.attention = create_attention(attention, embed_dim, num_heads, bias=bias, dropout=dropout, **options)
         self.embed_dim = self.kdim = self.vdim = embed_dim
         self.num_heads, self.head_dim = num_heads, self.attention.head_dim
         self.dropout, self.batch_first, self.mechanism = dropout, batch_first, attention
@@ -140,8 +133,6 @@ class MultiheadAttention(nn.Module):
         is_self = query is key
         if is_self and key_positions is not None:
             raise ValueError("key_positions: expected None, as the keys are the queries, got positions")
-        if (need_weights or not is_self) and not GENERAL:
-            raise NotImplementedError("need_weights, key: this version attends within a set and returns no weights")
         self._check("query", query)
         x, places = self._batched(query, query), self._batched(positions, query)
         arguments: dict[str, Any] = {"cycle": cycle}
@@ -231,7 +222,7 @@ def rename_projections(state: MutableMapping[str, Any], prefix: str = "") -> Non
             state[f"{prefix}attention.output.{kind}"] = output
 
 
-def written_out(pairs: Any, average: bool, sparse: bool) -> Tensor:
+def written_out(pairs: AttentionPairs, average: bool, sparse: bool) -> Tensor:
     """`AttentionPairs` as torch returns weights: (sets, queries, keys), or (sets, heads, queries, keys) per head."""
     if not sparse:
         weights: Tensor = pairs.dense()
@@ -239,9 +230,11 @@ def written_out(pairs: Any, average: bool, sparse: bool) -> Tensor:
     sets, queries, keys = pairs.shape
     count, heads = pairs.weight.shape
     query, key = pairs.query_index, pairs.key_index
-    if pairs.ptr is not None:  # rows of packed sets, here places in their sets
+    if pairs.ptr is not None and pairs.context_ptr is not None:  # rows of packed sets, here places in their sets
         query, key = query - pairs.ptr[pairs.set_index], key - pairs.context_ptr[pairs.set_index]
-    shape, places, weight = (sets, queries, keys), (pairs.set_index, query, key), pairs.weight.mean(1)
+    shape: tuple[int, ...] = (sets, queries, keys)
+    places: tuple[Tensor, ...] = (pairs.set_index, query, key)
+    weight = pairs.weight.mean(1)
     if not average:
         shape, weight = (sets, heads, queries, keys), pairs.weight.flatten()
         head = torch.arange(heads, device=weight.device)
