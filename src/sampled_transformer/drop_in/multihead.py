@@ -241,7 +241,9 @@ def written_out(pairs: Any, average: bool, sparse: bool) -> Tensor:
     query, key = pairs.query_index, pairs.key_index
     if pairs.ptr is not None:  # rows of packed sets, here places in their sets
         query, key = query - pairs.ptr[pairs.set_index], key - pairs.context_ptr[pairs.set_index]
-    shape, places, weight = (sets, queries, keys), (pairs.set_index, query, key), pairs.weight.mean(1)
+    shape: tuple[int, ...] = (sets, queries, keys)
+    places: tuple[Tensor, ...] = (pairs.set_index, query, key)
+    weight = pairs.weight.mean(1)
     if not average:
         shape, weight = (sets, heads, queries, keys), pairs.weight.flatten()
         head = torch.arange(heads, device=weight.device)
