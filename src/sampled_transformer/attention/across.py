@@ -18,6 +18,9 @@ from .attended import AttentionPairs, Points, collect
 if TYPE_CHECKING:
     from .base import Attention
 
+# Mechanisms that read another set, for the message to those that cannot.
+TAKES_CONTEXT = ("dense", "induced", "knn", "linear", "rotary", "sampled", "summed")
+
 Listed = tuple[Tensor, Tensor, Tensor, Tensor]  # set, query, key, and weights of pairs
 Given = tuple[Tensor, Tensor | None, Sets]  # points, positions, and how they fall into sets
 
@@ -43,17 +46,14 @@ def check_context(
         raise ValueError(f"context: expected one of {', '.join(TAKES_CONTEXT)}, got {type(layer).__name__}: {reason}")
     if (sets.ptr is None) != (ptr is None):
         raise ValueError("ptr, context_ptr: expected both or neither, got one")
-    positions, ptr = layer.check(context, positions, mask, ptr, "context", "context_")
-    check_pair(x, context, sets.ptr, ptr, ("x", "context", "", "context_"))
+    places, bounds = layer.check(context, positions, mask, ptr, "context", "context_")
+    check_pair(x, context, sets.ptr, bounds, ("x", "context", "", "context_"))
     if context.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
         raise ValueError(f"context: expected the type of x, {x.dtype}, got {context.dtype}")
     if mask is not None:
         check_device(mask, context, "context_mask", "context")
         context = context.masked_fill(~mask[..., None], 0)
-    return context, positions, Sets(mask, ptr)
-
-
-TAKES_CONTEXT = ("dense", "induced", "knn", "linear", "rotary", "sampled", "summed")
+    return context, places, Sets(mask, bounds)
 
 
 def attend_in_general(
