@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from sampled_transformer import Cycle, TransformerBlock, list_attention
+from sampled_transformer.blocks import as_block_options
 
 
 def test_is_equations_1_and_5_by_default() -> None:
@@ -141,3 +142,26 @@ def test_block_under_autocast_keeps_the_wider_type() -> None:
         out = block(x)
     assert out.dtype == torch.float32
     out.sum().backward()
+
+
+def test_a_context_is_read_as_it_is() -> None:
+    block = TransformerBlock(8, 2, "dense", norm=True).double()
+    nn.init.normal_(block.attention_norm.weight)
+    x, context = torch.randn(2, 6, 8, dtype=torch.float64), torch.randn(2, 4, 8, dtype=torch.float64)
+    mask = torch.arange(4) < torch.tensor([4, 2])[:, None]
+    attended = x + block.attention(block.attention_norm(x), context=context, context_mask=mask)
+    expected = attended + block.feed_forward(block.feed_forward_norm(attended))
+    torch.testing.assert_close(block(x, context=context, context_mask=mask), expected, rtol=0, atol=1e-12)
+    packed = block(
+        x.flatten(0, 1), ptr=torch.tensor([0, 6, 12]), context=context[mask], context_ptr=torch.tensor([0, 4, 6])
+    )
+    torch.testing.assert_close(packed.view_as(x), expected, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match=r"^context: expected the points that context_mask describes, got None"):
+        block(x, context_mask=mask)
+    with pytest.raises(ValueError, match=r"^context: expected one of dense"):
+        TransformerBlock(8, 2, "sparse")(x, context=context)
+
+
+def test_options_of_the_mechanism_become_those_of_the_block() -> None:
+    assert as_block_options(None) == {}
+    assert as_block_options({"dropout": 0.1, "samples": 2}) == {"attention_dropout": 0.1, "samples": 2}

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .attention import (
         Attention,
+        AttentionPairs,
         DenseAttention,
         EstimatedAttention,
         InducedAttention,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         SparseAttention,
         StratifiedAttention,
         SummedAttention,
+        attention_pairs,
         create_attention,
         list_attention,
         network_cycle,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     )
     from .blocks import TransformerBlock
     from .cycles import Cycle
+    from .drop_in import MultiheadAttention, TransformerEncoderLayer, from_torch, to_torch
     from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
     from .randomness import cycle_seed
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
 _HOME = {
     "Attention": "attention",
+    "AttentionPairs": "attention",
     "DenseAttention": "attention",
     "EstimatedAttention": "attention",
     "InducedAttention": "attention",
@@ -46,6 +50,7 @@ _HOME = {
     "SparseAttention": "attention",
     "StratifiedAttention": "attention",
     "SummedAttention": "attention",
+    "attention_pairs": "attention",
     "create_attention": "attention",
     "list_attention": "attention",
     "network_cycle": "attention",
@@ -53,6 +58,10 @@ _HOME = {
     "PositionEmbedding": "layers.embedding",
     "TransformerBlock": "blocks",
     "Cycle": "cycles",
+    "MultiheadAttention": "drop_in",
+    "TransformerEncoderLayer": "drop_in",
+    "from_torch": "drop_in",
+    "to_torch": "drop_in",
     "cycle_seed": "randomness",
     "BasicClassifier": "models",
     "create_model": "models",
@@ -61,6 +70,7 @@ _HOME = {
 
 __all__ = [
     "Attention",
+    "AttentionPairs",
     "BasicClassifier",
     "Cycle",
     "DenseAttention",
@@ -68,6 +78,7 @@ __all__ = [
     "InducedAttention",
     "KNNAttention",
     "LinearAttention",
+    "MultiheadAttention",
     "NoAttention",
     "PositionEmbedding",
     "RotaryAttention",
@@ -76,13 +87,17 @@ __all__ = [
     "StratifiedAttention",
     "SummedAttention",
     "TransformerBlock",
+    "TransformerEncoderLayer",
+    "attention_pairs",
     "create_attention",
     "create_model",
     "cycle_seed",
+    "from_torch",
     "list_attention",
     "list_models",
     "network_cycle",
     "number_layers",
+    "to_torch",
 ]
 
 

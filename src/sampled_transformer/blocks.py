@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Never
 
 from torch import Tensor, nn
 
@@ -10,6 +11,7 @@ from .attention import create_attention
 from .cycles import Cycles
 from .layers.drop_path import DropPath
 from .layers.feed_forward import FeedForward
+from .sets import Integers, check_mask, refuse_foreign, restore_form, settle_form
 
 
 class TransformerBlock(nn.Module):
@@ -28,6 +30,7 @@ class TransformerBlock(nn.Module):
         dropout: share of the features dropped from what each of the two residual branches adds.
         drop_path: probability, per set, of skipping a residual branch in training.
         bias: give all linear layers a bias; the paper's have none.
+        attention_dropout: share of the attention weights dropped in training, the option `dropout` of the mechanism.
         attention_options: further options of the mechanism.
     """
 
@@ -43,9 +46,12 @@ class TransformerBlock(nn.Module):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         bias: bool = False,
+        attention_dropout: float = 0.0,
         **attention_options: Any,
     ) -> None:
         super().__init__()
+        if attention_dropout:
+            attention_options["dropout"] = attention_dropout
         self.attention = create_attention(attention, dim, heads, bias=bias, **attention_options)
         self.feed_forward = FeedForward(dim, hidden, activation=activation, bias=bias)
         # Without attention there is nothing to normalise, and DDP wants a gradient for every parameter.
@@ -59,13 +65,48 @@ class TransformerBlock(nn.Module):
         x: Tensor,
         positions: Tensor | None = None,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
         cycle: Cycles | None = None,
+        *,
+        context: Tensor | None = None,
+        context_positions: Tensor | None = None,
+        context_mask: Tensor | None = None,
+        context_ptr: Integers | None = None,
+        context_batch: Integers | None = None,
+        context_batch_size: int | None = None,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
+        **foreign: Never,
     ) -> Tensor:
-        """Arguments as in `Attention.forward`. The output in the padding has no meaning."""
+        """Arguments as in `Attention.forward`. The output in the padding has no meaning.
+
+        The block reads a context as it is: only x passes `attention_norm`, as in pre-norm decoders, whose encoder ends
+        with a norm of its own.
+        """
+        refuse_foreign(foreign, "TransformerBlock.forward()")
+        source = x
+        (x, positions), ptr = settle_form({"x": x, "positions": positions}, mask, ptr, batch, batch_size)
         if mask is not None:  # before the norms and the feed-forward layer, whose gradients a NaN would spoil
+            check_mask(mask, x.shape[:-1])
             x = x.masked_fill(~mask[..., None], 0)
-        attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle)
+        given = {
+            "context": context,
+            "context_positions": context_positions,
+            "context_mask": context_mask,
+            "context_ptr": context_ptr,
+            "context_batch": context_batch,
+            "context_batch_size": context_batch_size,
+        }
+        reading: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle, **reading)
         x = x + self.drop_path(self.dropout(attended), ptr)
         x = x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)
-        return x
+        return restore_form(x, source)
+
+
+def as_block_options(attention_options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options of a mechanism as those of its block, whose own `dropout` means that of the residual branches."""
+    options = dict(attention_options or {})
+    if "dropout" in options:
+        options["attention_dropout"] = options.pop("dropout")
+    return options

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from .geometry.tracing import exporting
-from .sets import check_ptr, pad_sets, segments
+from .sets import Integers, check_ptr, pad_sets, segments
 
 # We order points by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits of an int64
 # for the number of the set: one sort shuffles all packed sets.
@@ -53,13 +53,13 @@ class Cycle:
         device: torch.device | str | None = None,
         *,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
     ) -> Cycle:
         """Draw uniformly from all Hamiltonian cycles (Eq. 3) of n points, or of the sets that `mask` or `ptr` describe.
 
         With a generator the global random state stays untouched, and the draw is the same on every device.
         """
-        shape, device = _shape(n, heads, device, mask, ptr)
+        shape, device, ptr = _shape(n, heads, device, mask, ptr)
         return cls._from_keys(random_integers(1 << KEY_BITS, shape, generator, device), mask, ptr)
 
     @classmethod
@@ -71,13 +71,13 @@ class Cycle:
         device: torch.device | str | None = None,
         *,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
     ) -> Cycle:
         """The cycle that belongs to `seed`: a pure function of the seed and the size of the set.
 
         No random state is read or changed, and plain, padded and packed sets of one size get the same cycle.
         """
-        shape, device = _shape(n, heads, device, mask, ptr)
+        shape, device, ptr = _shape(n, heads, device, mask, ptr)
         keys = seeded_keys(seed, heads, _rank_in_set(shape[-1], device, mask, ptr))
         return cls._from_keys(keys, mask, ptr)
 
@@ -88,14 +88,14 @@ class Cycle:
         device: torch.device | str | None = None,
         *,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
     ) -> Cycle:
         """The cycle through the points in their given order: the pattern of sparse attention."""
-        shape, device = _shape(n, 1, device, mask, ptr)
+        shape, device, ptr = _shape(n, 1, device, mask, ptr)
         return cls._from_keys(_rank_in_set(shape[-1], device, mask, ptr).expand(shape), mask, ptr)
 
     @classmethod
-    def from_order(cls, order: Tensor, ptr: Tensor | None = None) -> Cycle:
+    def from_order(cls, order: Tensor, ptr: Integers | None = None) -> Cycle:
         """Your own cycle, written out as in the table above."""
         if ptr is not None and order.dim() != 2:
             raise ValueError(f"order: expected the shape (heads, total) with ptr, got {tuple(order.shape)}")
@@ -109,7 +109,7 @@ class Cycle:
         once = bool((visits == 1).all())
         if order.dim() == 2:
             if ptr is not None:
-                ptr = check_ptr(ptr, order.shape[-1])
+                ptr = check_ptr(ptr, order.shape[-1], device=order.device)
                 segment = segments(ptr, order.shape[-1])
                 once = once and bool((segment[order] == segment).all())
             if not once:
@@ -341,13 +341,15 @@ def _rank_in_set(n: int, device: torch.device, mask: Tensor | None, ptr: Tensor 
 
 
 def _shape(
-    n: int | None, heads: int, device: torch.device | str | None, mask: Tensor | None, ptr: Tensor | None
-) -> tuple[tuple[int, ...], torch.device]:
-    """The shape of the keys and the device, from whichever of n, mask and ptr describes the sets."""
+    n: int | None, heads: int, device: torch.device | str | None, mask: Tensor | None, ptr: Integers | None
+) -> tuple[tuple[int, ...], torch.device, Tensor | None]:
+    """The shape of the keys, the device and the ptr, from whichever of n, mask and ptr describes the sets."""
     if heads < 1:
         raise ValueError(f"heads: expected at least 1, got {heads}")
     if mask is not None and ptr is not None:
         raise ValueError("mask, ptr: expected at most one of them, got both")
+    if ptr is not None:
+        ptr = check_ptr(ptr, n, device=device)
     for name, sets in (("mask", mask), ("ptr", ptr)):
         if sets is not None and device is not None and torch.device(device).type != sets.device.type:
             raise ValueError(f"device: expected the device of {name}, {sets.device}, got {device}")
@@ -356,13 +358,12 @@ def _shape(
             wanted = "n" if n is None else n
             got = f"{mask.dtype} of shape {tuple(mask.shape)}"
             raise ValueError(f"mask: expected bool of shape (batch, {wanted}), got {got}")
-        return (mask.shape[0], heads, mask.shape[1]), torch.device(device or mask.device)
+        return (mask.shape[0], heads, mask.shape[1]), torch.device(device or mask.device), None
     if ptr is not None:
-        check_ptr(ptr, n)
         n = int(ptr[-1]) if n is None else n
-        return (heads, n), torch.device(device or ptr.device)
+        return (heads, n), torch.device(device or ptr.device), ptr
     if n is None:
         raise ValueError("n: expected the number of points, or a mask or ptr instead, got None")
     if n < 0:
         raise ValueError(f"n: expected at least 0 points, got {n}")
-    return (heads, n), torch.device(device) if device is not None else torch.get_default_device()
+    return (heads, n), torch.device(device) if device is not None else torch.get_default_device(), None

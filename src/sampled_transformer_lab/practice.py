@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from sampled_transformer.attention import SampledAttention, number_layers
 from sampled_transformer.blocks import TransformerBlock
 from sampled_transformer.cycles import Cycles
+from sampled_transformer.sets import Integers
 from sampled_transformer.support.machine import machine
 from sampled_transformer.theory.tables import markdown
 
@@ -52,17 +53,18 @@ TRIALS = [
 class AveragedAttention(SampledAttention):
     """Sampled attention that averages over `samples` cycles in training too, not only in evaluation."""
 
-    def forward(
+    def forward(  # type: ignore[override]  # the blocks of these trials give no more
         self,
         x: Tensor,
         positions: Tensor | None = None,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
         cycle: Cycles | None = None,
+        **others: Any,
     ) -> Tensor:
         calls = self.samples if self.training and cycle is None else 1
         once = super().forward
-        return torch.stack([once(x, positions, mask, ptr, cycle) for _ in range(calls)]).mean(0)
+        return torch.stack([once(x, positions, mask, ptr, cycle, **others) for _ in range(calls)]).mean(0)
 
 
 class SetNetwork(nn.Module):

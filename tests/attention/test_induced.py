@@ -71,3 +71,23 @@ def test_says_whether_it_is_random(sampled: bool) -> None:
 def test_no_inducing_points_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^inducing: expected at least 1, got 0"):
         InducedAttention(8, 2, inducing=0)
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_weights_are_the_product_of_both_maps(sampled: bool) -> None:
+    torch.manual_seed(0)
+    layer = InducedAttention(8, 2, inducing=3, sampled=sampled).double().eval()
+    x, context = torch.randn(1, 4, 8, dtype=torch.float64), torch.randn(1, 6, 8, dtype=torch.float64)
+    _, pairs = layer(x, context=context, need_weights=True)
+    first = torch.zeros(2, 3, 6, dtype=torch.float64)
+    inducing, key = layer.summary_query(layer.inducing).view(3, 2, 4), layer.summary_key(context[0]).view(6, 2, 4)
+    drawn = layer.draw(context, None)[0, 0].view(2, 3).T.tolist()
+    for a in range(3):
+        read = drawn[a] if sampled else list(range(6))
+        for h in range(2):
+            first[h, a, read] = torch.softmax(layer.scale * key[read, h] @ inducing[a, h], 0)
+    summary = layer.key(layer.summarise(context, None)[0]).view(3, 2, 4)
+    query = layer.query(x[0]).view(4, 2, 4)
+    second = torch.softmax(layer.scale * torch.einsum("ihd,ahd->hia", query, summary), 2)
+    torch.testing.assert_close(pairs.dense()[0], second @ first.mean(0), rtol=0, atol=1e-12)
+    assert len(pairs) == (4 * len({j for two in drawn for j in two}) if sampled else 24)

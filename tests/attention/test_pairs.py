@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.stats import chi2
 
-from sampled_transformer.attention.pairs import pairs_from_seed, sample_pairs
+from sampled_transformer.attention.pairs import pairs_from_seed, row_pairs_from_seed, sample_pairs
 
 MASK = torch.tensor([[True, False, True, True, True], [False, True, False, False, False], [False] * 5])
 
@@ -69,3 +69,19 @@ def test_the_generator_draws_and_the_global_state_stays() -> None:
     assert torch.equal(one, two)
     assert torch.equal(torch.get_rng_state(), before)
     assert not torch.equal(sample_pairs(5, 40), sample_pairs(5, 40))
+
+
+def test_pairs_of_rows_that_are_points_are_equally_likely_and_ignore_padding() -> None:
+    drawn = [row_pairs_from_seed((seed, 0), 30, 4, 2, None, None) for seed in range(200)]
+    one, two = torch.cat(drawn).chunk(2, 2)
+    counts = torch.zeros(4, 4).index_put((one.flatten(), two.flatten()), torch.tensor(1.0), accumulate=True)
+    assert (counts.diagonal() == 0).all()
+    pairs = counts[counts > 0]
+    assert len(pairs) == 12
+    assert float(((pairs - 1000) ** 2 / 1000).sum()) < chi2.ppf(0.999, 11)
+    plain = row_pairs_from_seed(5, 3, 4, 2, None, None)  # three rows and four points
+    rows = torch.tensor([[True, False, True, False, True]])
+    padded = row_pairs_from_seed(5, 5, 5, 2, rows, MASK[:1])
+    real = MASK[0].nonzero().squeeze(1)
+    kept = padded.unflatten(2, (2, 5))[..., rows[0]]
+    assert torch.equal(real[plain.unflatten(2, (2, 3))], kept)

@@ -51,3 +51,33 @@ def test_later_subsets_see_what_earlier_ones_changed() -> None:
         reach.append(int((grad[0].abs().amax(1) > 0).sum()))
     assert reach[0] == 2
     assert reach[1] > 2
+
+
+@pytest.mark.parametrize("inner", ["hamiltonian", "dense"])
+@pytest.mark.parametrize(("n", "subset"), [(1, 3), (2, 3), (3, 3), (6, 3), (7, 3), (7, 2), (9, 4), (5, 8)])
+def test_weights_are_the_mean_over_the_updates_of_a_point(inner: str, n: int, subset: int) -> None:
+    """Subset after subset by hand: every point's softmax over the points as the subset before left them."""
+    _, layer = pair(subset=subset, inner=inner)
+    x, cycle = torch.randn(1, n, 8, dtype=torch.float64), Cycle.sample(n)
+    _, pairs = layer(x, cycle=cycle, need_weights=True)
+    columns, total, updates = x[0].clone(), torch.zeros(2, n, n, dtype=torch.float64), torch.zeros(n)
+    windows = cycle.subsets(subset)[0].tolist()
+    for window in windows:
+        points = [k for k in window if k >= 0]
+        now = columns[points]
+        query, key = (part(now).view(-1, 2, 4) for part in (layer.query, layer.key))
+        after = now.clone()
+        for place, k in enumerate(points):
+            read = list(range(len(points)))
+            if inner == "hamiltonian":
+                read = [place, place + 1] if place + 1 < len(points) else [place]
+                if len(windows) == 1 and place == len(points) - 1 > 0:
+                    read = [place, 0]  # one subset holds the set: its path closes
+            weight = torch.softmax(layer.scale * torch.einsum("hd,jhd->hj", query[place], key[read]), 1)
+            for j, share in zip(read, weight.T, strict=True):
+                total[:, k, points[j]] += share
+            value = layer.value(now[read]).view(-1, 2, 4)
+            after[place] = now[place] + layer.output(torch.einsum("hj,jhd->hd", weight, value).flatten())
+            updates[k] += 1
+        columns[points] = after
+    torch.testing.assert_close(pairs.dense()[0], total / updates[None, :, None], rtol=0, atol=1e-12)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OWN = {"sampled_transformer", "sampled_transformer_lab"}
 MODULES = {"pillow": "PIL", "pyyaml": "yaml", "scikit-learn": "sklearn"}  # packages whose module has another name
-BEHIND_OTHERS = {"tensorboard"}  # Lightning's logger imports it
+BEHIND_OTHERS = {"tensorboard", "torch_geometric"}  # Lightning's logger imports one, users bring batches of the other
 
 
 def module(requirement: str) -> str:

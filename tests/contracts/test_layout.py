@@ -21,7 +21,7 @@ FLOORS = [
     ["randomness"],
     ["layers"],
     ["attention"],
-    ["blocks"],
+    ["blocks", "drop_in"],
     ["data"],
     ["models"],
     ["weights"],

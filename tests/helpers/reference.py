@@ -24,6 +24,7 @@ from sampled_transformer.attention import (
     StratifiedAttention,
     SummedAttention,
 )
+from sampled_transformer.attention.attended import Points
 from sampled_transformer.attention.cyclic import CyclicAttention
 from sampled_transformer.cycles import Cycle
 
@@ -59,6 +60,59 @@ def reference(
     if rows:
         out = out.index_put((torch.cat(places),), torch.cat(rows))
     return out.view_as(x)
+
+
+def reference_across(
+    layer: Attention,
+    x: Tensor,
+    positions: Tensor,
+    context: Tensor,
+    context_positions: Tensor,
+    mask=None,
+    ptr=None,
+    context_mask=None,
+    context_ptr=None,
+) -> Tensor:
+    """What the layer must answer to queries that read a context, set by set; zeros where there is nothing to read."""
+    rows, places = [], []
+    others = dict(each_set(context, context_mask, context_ptr))
+    for i, index in each_set(x, mask, ptr):
+        if len(index) == 0 or len(others[i]) == 0:
+            continue
+        points, where = x.flatten(0, -2)[index], positions.flatten(0, -2)[index]
+        read, there = context.flatten(0, -2)[others[i]], context_positions.flatten(0, -2)[others[i]]
+        rows.append(attend_across(layer, points, where, read, there))
+        places.append(index)
+    out = torch.zeros_like(x.flatten(0, -2))
+    if rows:
+        out = out.index_put((torch.cat(places),), torch.cat(rows))
+    return out.view_as(x)
+
+
+def attend_across(layer: Attention, x: Tensor, positions: Tensor, context: Tensor, there: Tensor) -> Tensor:
+    n = len(context)
+    if isinstance(layer, SampledAttention):
+        draws = layer.draw_rows(Points(x[None], None, None), Points(context[None], None, None))
+        answers = []
+        for drawn in draws:  # (1, heads, queries, 2)
+            patterns = [[[j for j in pair if j >= 0] for pair in rows] for rows in drawn[0].tolist()]
+            answers.append(multi_head(layer, x, patterns, context))
+        return sum(answers) / len(answers)
+    if isinstance(layer, SummedAttention):
+        return weighted(layer, x, sums(layer, context), context)
+    if isinstance(layer, LinearAttention):
+        return weighted(layer, x, lambda h, k, j, query, key: (phi(query) * phi(key)).sum(), context)
+    if isinstance(layer, RotaryAttention):
+        return rotary(layer, x, positions, context, there)
+    if isinstance(layer, DenseAttention):
+        return multi_head(layer, x, [[list(range(n))] * len(x)] * layer.heads, context)
+    if isinstance(layer, KNNAttention):
+        pattern = nearest(positions, layer.k, there)
+        if layer.vector:
+            return vector_attention(layer, x, positions, pattern, context, there)
+        return multi_head(layer, x, [pattern] * layer.heads, context)
+    assert isinstance(layer, InducedAttention)
+    return induced(layer, x, context)
 
 
 def _orders(layer: Attention, n: int, index: Tensor, number: int, cycle: Cycle | None) -> list[list[list[int]] | None]:
@@ -122,11 +176,9 @@ def head(query: Tensor, keys: list[Tensor], values: list[Tensor], scale: float) 
     return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
 
 
-def multi_head(layer: Attention, x: Tensor, patterns: list[Pattern]) -> Tensor:
+def multi_head(layer: Attention, x: Tensor, patterns: list[Pattern], context: Tensor | None = None) -> Tensor:
     """W_O [Head^1; ...; Head^h] for every point, each head with its own pattern."""
-    query, key, value = (
-        project(x).view(len(x), layer.heads, layer.head_dim) for project in (layer.query, layer.key, layer.value)
-    )
+    query, key, value = project(layer, x, context)
     rows = []
     for k in range(len(x)):
         heads = []
@@ -141,20 +193,21 @@ def phi(x: Tensor) -> Tensor:
     return torch.where(x > 0, x + 1, torch.exp(x.clamp(max=0)))
 
 
-def project(layer: Attention, x: Tensor) -> tuple[Tensor, ...]:
-    """Queries, keys and values, (n, heads, head_dim)."""
-    parts = (layer.query, layer.key, layer.value)
-    return tuple(part(x).view(len(x), layer.heads, layer.head_dim) for part in parts)
+def project(layer: Attention, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, ...]:
+    """Queries of x, keys and values of x or of the context, (n, heads, head_dim)."""
+    source = x if context is None else context
+    parts = ((layer.query, x), (layer.key, source), (layer.value, source))
+    return tuple(part(points).view(len(points), layer.heads, layer.head_dim) for part, points in parts)
 
 
-def weighted(layer: Attention, x: Tensor, weight) -> Tensor:
-    """Every point reads every point j of its set with the given weight(head, k, j), normalised."""
-    query, key, value = project(layer, x)
+def weighted(layer: Attention, x: Tensor, weight, context: Tensor | None = None) -> Tensor:
+    """Every point reads every point j of its set, or of its context, with weight(head, k, j), normalised."""
+    query, key, value = project(layer, x, context)
     rows = []
     for k in range(len(x)):
         heads = []
         for h in range(layer.heads):
-            weights = [weight(h, k, j, query[k, h], key[j, h]) for j in range(len(x))]
+            weights = [weight(h, k, j, query[k, h], key[j, h]) for j in range(len(key))]
             heads.append(sum(w * value[j, h] for j, w in enumerate(weights)) / sum(weights))
         rows.append(layer.output(torch.cat(heads)))
     return torch.stack(rows)
@@ -164,18 +217,21 @@ def linear(layer: LinearAttention, x: Tensor) -> Tensor:
     return weighted(layer, x, lambda h, k, j, query, key: (phi(query) * phi(key)).sum())
 
 
-def rotary(layer: RotaryAttention, x: Tensor, positions: Tensor) -> Tensor:
+def rotary(
+    layer: RotaryAttention, x: Tensor, positions: Tensor, context: Tensor | None = None, there: Tensor | None = None
+) -> Tensor:
     """Every pair of points, with the features of the key turned by the angles of their difference."""
-    query, key, value = (phi(part) if number < 2 else part for number, part in enumerate(project(layer, x)))
+    query, key, value = (phi(part) if number < 2 else part for number, part in enumerate(project(layer, x, context)))
+    there = positions if there is None else there
     pairs = layer.head_dim // 2
     rows = []
     for k in range(len(x)):
         heads = []
         for h in range(layer.heads):
             total, q = torch.zeros_like(value[0, h]), query[k, h]
-            for j in range(len(x)):
+            for j in range(len(key)):
                 for f in range(pairs):
-                    angle = (layer.frequencies[h, f] * (positions[j] - positions[k])).sum()
+                    angle = (layer.frequencies[h, f] * (there[j] - positions[k])).sum()
                     first, second = key[j, h, f], key[j, h, f + pairs]
                     turned = first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()
                     total = total + (q[f] * turned[0] + q[f + pairs] * turned[1]) * value[j, h]
@@ -250,22 +306,31 @@ def in_turn(layer: SampledAttention, x: Tensor, windows: list[list[int]]) -> Ten
     return torch.stack(columns) - x
 
 
-def nearest(positions: Tensor, k: int) -> Pattern:
-    n, positions = len(positions), positions.detach()
-    distance = [[float((positions[i] - positions[j]).square().sum()) for j in range(n)] for i in range(n)]
-    return [sorted(range(n), key=lambda j: distance[i][j])[:k] for i in range(n)]
+def nearest(positions: Tensor, k: int, there: Tensor | None = None) -> Pattern:
+    here = positions.detach()
+    there = here if there is None else there.detach()
+    distance = [[float((one - other).square().sum()) for other in there] for one in here]
+    return [sorted(range(len(there)), key=lambda j: distance[i][j])[:k] for i in range(len(here))]
 
 
-def vector_attention(layer: KNNAttention, x: Tensor, positions: Tensor, pattern: Pattern) -> Tensor:
+def vector_attention(
+    layer: KNNAttention,
+    x: Tensor,
+    positions: Tensor,
+    pattern: Pattern,
+    context: Tensor | None = None,
+    there: Tensor | None = None,
+) -> Tensor:
     """Point Transformer's Eq. 3: sum_j rho(gamma(phi(x_i) - psi(x_j) + delta)) * (alpha(x_j) + delta)."""
+    source, there = (x, positions) if context is None or there is None else (context, there)
     rows = []
     for i, attended in enumerate(pattern):
-        offsets = [layer.offset(positions[i] - positions[j]) for j in attended]
+        offsets = [layer.offset(positions[i] - there[j]) for j in attended]
         scores = [
-            layer.relation(layer.query(x[i]) - layer.key(x[j]) + o) for j, o in zip(attended, offsets, strict=True)
+            layer.relation(layer.query(x[i]) - layer.key(source[j]) + o) for j, o in zip(attended, offsets, strict=True)
         ]
         weights = torch.softmax(torch.stack(scores), 0)
-        values = torch.stack([layer.value(x[j]) + o for j, o in zip(attended, offsets, strict=True)])
+        values = torch.stack([layer.value(source[j]) + o for j, o in zip(attended, offsets, strict=True)])
         rows.append(layer.output((weights * values).sum(0)))
     return torch.stack(rows)
 
@@ -292,12 +357,12 @@ def stratified(positions: Tensor, window: float, shifted: bool) -> Pattern:
     return pattern
 
 
-def induced(layer: InducedAttention, x: Tensor) -> Tensor:
+def induced(layer: InducedAttention, x: Tensor, context: Tensor | None = None) -> Tensor:
     """MAB(X, MAB(I, X)) without the outer residual and feed-forward layer, which belong to the block."""
-    shape = (layer.heads, layer.head_dim)
-    key, value = layer.summary_key(x).view(-1, *shape), layer.summary_value(x).view(-1, *shape)
-    read = list(range(len(x)))
-    pairs = layer.draw(x[None], None)[0, 0].view(2, -1).tolist() if layer.sampled else None
+    shape, source = (layer.heads, layer.head_dim), x if context is None else context
+    key, value = layer.summary_key(source).view(-1, *shape), layer.summary_value(source).view(-1, *shape)
+    read = list(range(len(source)))
+    pairs = layer.draw(source[None], None)[0, 0].view(2, -1).tolist() if layer.sampled else None
     rows = []
     for i, point in enumerate(layer.inducing):
         query = layer.summary_query(point).view(shape)

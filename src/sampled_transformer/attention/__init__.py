@@ -6,6 +6,7 @@ from inspect import Parameter, signature
 from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 from ..support.registry import check_options, look_up
+from .attended import AttentionPairs
 from .base import Attention, number_layers
 from .beyond.estimated import EstimatedAttention
 from .beyond.linear import LinearAttention
@@ -16,6 +17,7 @@ from .dense import DenseAttention
 from .induced import InducedAttention
 from .knn import KNNAttention
 from .none import NoAttention
+from .recorded import attention_pairs
 from .sampled import SampledAttention
 from .sparse import SparseAttention
 from .stratified import StratifiedAttention
@@ -36,6 +38,7 @@ REGISTRY: dict[str, type[Attention]] = {
 
 __all__ = [
     "Attention",
+    "AttentionPairs",
     "DenseAttention",
     "EstimatedAttention",
     "InducedAttention",
@@ -47,6 +50,7 @@ __all__ = [
     "SparseAttention",
     "StratifiedAttention",
     "SummedAttention",
+    "attention_pairs",
     "create_attention",
     "list_attention",
     "network_cycle",

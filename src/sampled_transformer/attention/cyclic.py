@@ -11,6 +11,7 @@ from torch import Tensor
 from ..cycles import Cycle, Cycles, each
 from ..geometry.tracing import exporting, never_compiled
 from ..sets import Sets
+from .attended import FewKeys, Points, Weights, check_few, few_weights, group_index, mean_of
 from .base import Attention, Projections, check_choice
 from .curve_cycles import curve_cycle, join_heads, random_turn, seeded_turn
 from .kernels import group_attention, restore
@@ -86,6 +87,18 @@ class CyclicAttention(Attention):
     def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
         """The mechanism itself along one cycle, on (batch, n, heads, head_dim)."""
         raise NotImplementedError
+
+    def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> Weights:
+        sets = Sets(asking.mask)
+        drawn = self.draw(query, sets, cycle, asking.positions)
+        return mean_of([self.weigh_along(query, key, sets, one) for one in drawn])
+
+    def weigh_along(self, query: Tensor, key: Tensor, sets: Sets, cycle: Cycle) -> Weights:
+        """The weights of `along`, written out, after dropout."""
+        raise NotImplementedError
+
+    def context_refusal(self, cycle: Cycles | None) -> str | None:
+        return "its cycles run through one set"
 
     def draw(self, x: Tensor, sets: Sets, cycle: Cycles | None, positions: Tensor | None = None) -> list[Cycle]:
         """The cycles of this call: the given ones, a fresh one in training, `samples` fixed ones in evaluation."""
@@ -170,10 +183,21 @@ def network_cycle(
     return first.draw(x, Sets(mask, ptr), None, positions)
 
 
-def window_attention(query: Tensor, key: Tensor, value: Tensor, cycle: Cycle, subset: int, scale: float) -> Tensor:
+def window_attention(
+    query: Tensor, key: Tensor, value: Tensor, cycle: Cycle, subset: int, scale: float, dropout: float = 0.0
+) -> Tensor:
     """Fig. 1b: every point attends to all points of its own subset of the cycle, the link to the next included."""
     # A larger window holds nothing but padding; an exported graph serves sets of any size.
     size = subset if exporting() else min(subset, cycle.longest + 1)
     own = cycle.with_batch(cycle.members(size))
-    rows = group_attention(query, key, value, own, cycle.with_batch(cycle.subsets(size)), scale)
+    rows = group_attention(query, key, value, own, cycle.with_batch(cycle.subsets(size)), scale, dropout)
     return restore(rows, own.flatten(2), query.shape[1])
+
+
+def window_weights(query: Tensor, key: Tensor, cycle: Cycle, subset: int, scale: float) -> FewKeys:
+    """The weights of `window_attention`."""
+    size = min(subset, cycle.longest + 1)
+    check_few(query, size)
+    members, windows = cycle.with_batch(cycle.members(size)), cycle.with_batch(cycle.subsets(size))
+    index = group_index(members, windows, query.shape[1])
+    return FewKeys(index, few_weights(query, key, index, scale))

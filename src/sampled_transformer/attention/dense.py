@@ -7,6 +7,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..cycles import Cycles
 from ..sets import Sets
+from .attended import AllKeys, Points, all_weights
 from .base import Attention
 
 
@@ -21,15 +22,31 @@ class DenseAttention(Attention):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
-        return read_all(query, key, value, sets.mask, self.scale)
+        return read_all(query, key, value, sets.mask, self.scale, self.dropping)
+
+    def across(self, query: Tensor, key: Tensor, value: Tensor, asking: Points, answering: Points) -> Tensor:
+        return read_all(query, key, value, answering.mask, self.scale, self.dropping)
+
+    def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> AllKeys:
+        return AllKeys(self.drop(all_weights(query, key, answering.mask, self.scale)))
+
+    def context_refusal(self, cycle: Cycles | None) -> None:
+        return None
 
 
-def read_all(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+def read_all(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float, dropout: float = 0.0
+) -> Tensor:
     """Every query reads every real key of its set, all (batch, points, heads, head_dim); mask (batch, keys)."""
     if mask is not None:
         # A softmax over no keys is NaN, also in the backward pass. An empty set may read its padding, which is zero.
         mask = (mask | ~mask.any(1, keepdim=True))[:, None, None]
     out = scaled_dot_product_attention(
-        query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask, scale=scale
+        query.transpose(1, 2),
+        key.transpose(1, 2),
+        value.transpose(1, 2),
+        attn_mask=mask,
+        dropout_p=dropout,
+        scale=scale,
     )
     return out.transpose(1, 2)

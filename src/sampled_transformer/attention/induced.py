@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from ..cycles import Cycles
 from ..layers.feed_forward import FeedForward
 from ..sets import Sets
+from .attended import AllKeys, FewKeys, Points, Weights, all_weights, check_fits, few_weights
 from .base import Attention
 from .dense import read_all
 from .kernels import take, two_keys
@@ -29,6 +30,8 @@ class InducedAttention(Attention):
 
     Args:
         dim, heads, head_dim, bias, scale, layer: as in `Attention`.
+        dropout: of the weights with which the points read the summaries. Those with which the inducing points read
+            the set stay: a feed-forward layer follows them, so that dropout would change the expected output.
         inducing: number of inducing points, m.
         sampled: the paper's sampled form: every inducing point reads two random points instead of all n. All heads,
             and all sets of a plain batch, share them. Training draws new ones in every call; in evaluation they follow
@@ -52,8 +55,9 @@ class InducedAttention(Attention):
         bias: bool = False,
         scale: float | None = None,
         layer: int = 0,
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer)
+        super().__init__(dim, heads, head_dim=head_dim, bias=bias, scale=scale, layer=layer, dropout=dropout)
         if inducing < 1:
             raise ValueError(f"inducing: expected at least 1, got {inducing}")
         self.sampled, self.seed, self.generator = sampled, seed, generator
@@ -72,16 +76,55 @@ class InducedAttention(Attention):
         return self.sampled
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
-        summary = self.summarise(x, sets.mask)
+        return self.read_summary(x, self.summarise(x, sets.mask))
+
+    def read(
+        self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
+    ) -> tuple[Tensor, Weights | None]:
+        """With a context, the inducing points read the context, and the queries read the summaries.
+
+        The weights are A_ij = sum_a w_ia mean_h(u_aj): the queries' weights w_ia of each head over the inducing points
+        times the inducing points' u_aj over the set, whose heads every summary joins.
+        """
+        drawn = self.draw(answering.x, answering.mask) if self.sampled else None
+        summary = self.summarise(answering.x, answering.mask, drawn)
+        if not need_weights:
+            return self.read_summary(asking.x, summary), None
+        query, key = self.split(self.query(asking.x)), self.split(self.key(summary))
+        second = AllKeys(self.drop(all_weights(query, key, None, self.scale)))  # (batch, heads, queries, inducing)
+        out = self.output(second.apply(self.split(self.value(summary))).flatten(2))
+        return out, self.through(second.weight, answering, drawn)
+
+    def through(self, second: Tensor, answering: Points, drawn: Tensor | None) -> Weights:
+        """The product of the two maps, where both are the queries' weights `second` and the inducing points' own."""
+        batch, heads, queries, count = second.shape
+        inducing = self.split(self.summary_query(self.inducing)).expand(batch, -1, -1, -1)
+        key = self.split(self.summary_key(answering.x))
+        if drawn is None:
+            check_fits(batch, queries, key.shape[1], heads, second.element_size())
+            first = all_weights(inducing, key, answering.mask, self.scale).mean(1, keepdim=True)
+            return AllKeys(second @ first)
+        index = drawn.unflatten(2, (2, count)).transpose(2, 3)  # (sets or 1, 1, inducing, 2)
+        first = few_weights(inducing, key, index, self.scale).mean(3)  # (batch, inducing, 2)
+        weight = (second[..., None] * first[:, None, None]).flatten(3)  # (batch, heads, queries, 2 * inducing)
+        read = index.flatten(2)[:, :, None].expand(-1, -1, queries, -1)
+        return FewKeys(read, weight.permute(0, 2, 3, 1))
+
+    def context_refusal(self, cycle: Cycles | None) -> None:
+        return None
+
+    def read_summary(self, x: Tensor, summary: Tensor) -> Tensor:
+        """The points x read the summaries."""
         key, value = self.split(self.key(summary)), self.split(self.value(summary))
-        out: Tensor = self.output(read_all(self.split(self.query(x)), key, value, None, self.scale).flatten(2))
+        read = read_all(self.split(self.query(x)), key, value, None, self.scale, self.dropping)
+        out: Tensor = self.output(read.flatten(2))
         return out
 
-    def summarise(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """H = MAB(I, X): (sets, n, dim) -> (sets, inducing, dim)."""
+    def summarise(self, x: Tensor, mask: Tensor | None, drawn: Tensor | None = None) -> Tensor:
+        """H = MAB(I, X): (sets, n, dim) -> (sets, inducing, dim); `drawn` are the points of the sampled form."""
         query = self.split(self.summary_query(self.inducing)).expand(x.shape[0], -1, -1, -1)
         if self.sampled:
-            x = take(x[:, :, None], self.draw(x, mask)).squeeze(2)  # (sets, 2 * inducing, dim)
+            x = take(x[:, :, None], self.draw(x, mask) if drawn is None else drawn).squeeze(2)  # (sets, 2 m, dim)
         key, value = self.split(self.summary_key(x)), self.split(self.summary_value(x))
         if self.sampled:
             (one_key, two_key), (one_value, two_value) = key.chunk(2, 1), value.chunk(2, 1)

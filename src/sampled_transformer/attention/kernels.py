@@ -36,9 +36,20 @@ def row_numbers(index: Tensor, batch: int, n: int, heads: int) -> Tensor:
     return rows.transpose(1, 2).flatten()
 
 
-def two_keys(query: Tensor, key: Tensor, value: Tensor, other_key: Tensor, other_value: Tensor, scale: float) -> Tensor:
-    """Softmax over two keys: v_2 + sigmoid(scale * q.(k_1 - k_2)) (v_1 - v_2)."""
-    return torch.lerp(other_value, value, _weight(query, key - other_key, scale).to(value.dtype))
+def two_keys(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    other_key: Tensor,
+    other_value: Tensor,
+    scale: float,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Softmax over two keys: v_2 + sigmoid(scale * q.(k_1 - k_2)) (v_1 - v_2), or dropout of each of both weights."""
+    weight = _weight(query, key - other_key, scale).to(value.dtype)
+    if not dropout:
+        return torch.lerp(other_value, value, weight)
+    return nn.functional.dropout(weight, dropout) * value + nn.functional.dropout(1 - weight, dropout) * other_value
 
 
 def _weight(query: Tensor, difference: Tensor, scale: float) -> Tensor:
@@ -173,13 +184,18 @@ def summary_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     one per point, and all points of a set share the sums.
     """
     exact = torch.promote_types(query.dtype, torch.float32)
-    key = key.to(exact)
-    if mask is not None:  # a finite number: a set of padding alone must not become NaN
-        key = key.masked_fill(~mask[..., None, None], torch.finfo(exact).min)
-    share, mixture = key.softmax(1).transpose(1, 2), query.to(exact).softmax(-1).transpose(1, 2)
-    with without_autocast(key):
+    share, mixture = key_shares(key, mask).transpose(1, 2), query.to(exact).softmax(-1).transpose(1, 2)
+    with without_autocast(share):
         sums = share.transpose(2, 3) @ value.to(exact).transpose(1, 2)  # (batch, heads, head_dim, head_dim)
         return (mixture @ sums).transpose(1, 2).to(value.dtype)
+
+
+def key_shares(key: Tensor, mask: Tensor | None) -> Tensor:
+    """softmax_j(k_jf) over the real points j of a set, per feature f, in at least single precision."""
+    key = key.to(torch.promote_types(key.dtype, torch.float32))
+    if mask is not None:  # a finite number: a set of padding alone must not become NaN
+        key = key.masked_fill(~mask[..., None, None], torch.finfo(key.dtype).min)
+    return key.softmax(1)
 
 
 def few_keys_and_rest(
@@ -215,7 +231,9 @@ def few_keys_and_rest(
     return (numerator / denominator.clamp(min=torch.finfo(score.dtype).tiny)).to(value.dtype)
 
 
-def group_attention(query: Tensor, key: Tensor, value: Tensor, queries: Tensor, keys: Tensor, scale: float) -> Tensor:
+def group_attention(
+    query: Tensor, key: Tensor, value: Tensor, queries: Tensor, keys: Tensor, scale: float, dropout: float = 0.0
+) -> Tensor:
     """Dense attention inside groups: the points `queries[..., g, :]` attend to the points `keys[..., g, :]`.
 
     Both (batch or 1, heads or 1, groups, size), -1 for no point. Returns one row for every entry of `queries`,
@@ -235,7 +253,7 @@ def group_attention(query: Tensor, key: Tensor, value: Tensor, queries: Tensor, 
     allowed = allowed | ~allowed.any(-1, keepdim=True)
     allowed = allowed.expand(-1, heads, -1, -1).flatten(1, 2).unsqueeze(2)
     out = scaled_dot_product_attention(
-        pick(query, queries), pick(key, keys), pick(value, keys), attn_mask=allowed, scale=scale
+        pick(query, queries), pick(key, keys), pick(value, keys), attn_mask=allowed, dropout_p=dropout, scale=scale
     )
     out = out.view(batch, heads, groups, queries.shape[3], width).permute(0, 2, 3, 1, 4)
     return out.reshape(batch, groups * queries.shape[3], heads, width)

@@ -11,7 +11,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from ..cycles import Cycles
 from ..geometry import nearest_neighbours
 from ..geometry.tracing import exporting, never_compiled
-from ..sets import Sets
+from ..sets import Sets, check_coordinates
+from .attended import FewKeys, Points, check_few, few_weights
 from .base import Attention, Projections
 from .kernels import take
 
@@ -22,6 +23,8 @@ DENSE_BELOW = 32
 
 class KNNAttention(Attention):
     """Every point attends to its k nearest points by position, itself among them (definition "kNN Attention").
+
+    With a `context`, a query attends to its k nearest points of the context.
 
         Head_k = W_V X_A softmax[scale * (W_K X_A)^T W_Q x_k],    A = the k nearest points of p_k
 
@@ -52,7 +55,7 @@ class KNNAttention(Attention):
         super().__init__(dim, heads, **projections)
         if k < 1:
             raise ValueError(f"k: expected at least 1 neighbour, got {k}")
-        self.k, self.vector = k, vector
+        self.k, self.vector, self.coordinates = k, vector, coordinates
         if vector:
             width = self.heads * self.head_dim
             self.relation = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))  # gamma
@@ -62,37 +65,86 @@ class KNNAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
-        if self.vector and positions.shape[-1] != self.offset[0].in_features:
-            raise ValueError(f"positions: expected {self.offset[0].in_features} coordinates, got {positions.shape[-1]}")
-        n = query.shape[1]
-        k = self.k if exporting() else min(self.k, n)  # an exported graph serves sets of any size
-        neighbours = search(positions, k, sets)
+        neighbours = search(positions, self.most(query.shape[1]), sets)
+        return self.attend_to(neighbours, query, key, value, positions, positions, sets.ptr is None)[0]
+
+    def most(self, n: int) -> int:
+        """Neighbours per point in sets of n points; an exported graph serves sets of any size, so it may not ask."""
+        return self.k if exporting() else min(self.k, n)
+
+    def read(
+        self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
+    ) -> tuple[Tensor, FewKeys | None]:
+        here, there = asking.positions, answering.positions
+        assert here is not None
+        assert there is not None
+        if here.shape[-1] != there.shape[-1]:
+            raise ValueError(f"context_positions: expected {here.shape[-1]} coordinates, got {there.shape[-1]}")
+        k = self.most(there.shape[1])
+        if answering is asking:
+            neighbours = search(here, k, Sets(asking.mask))
+        else:
+            neighbours = search_context(here, there, k, asking.mask, answering.mask)
+        query = self.split(self.query(asking.x))
+        key, value = self.split(self.key(answering.x)), self.split(self.value(answering.x))
+        if need_weights:
+            check_few(query, k)
+        if need_weights and not self.vector:
+            index = neighbours[:, None]
+            weights = FewKeys(index, self.drop(few_weights(query, key, index, self.scale)))
+            return self.output(weights.apply(value).flatten(2)), weights
+        out, share = self.attend_to(neighbours, query, key, value, here, there, True)
+        weights_of_heads = None if share is None else FewKeys(neighbours[:, None], share.mean(-1))
+        return self.output(out.flatten(2)), weights_of_heads if need_weights else None
+
+    def attend_to(
+        self,
+        neighbours: Tensor,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        positions: Tensor,
+        key_positions: Tensor,
+        may_mask: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attention to the neighbours (batch, queries, k), -1 for none; also the weights of the vector form."""
+        if self.vector:
+            check_coordinates(positions, self.coordinates)
+        n, k = neighbours.shape[1:]
         absent = neighbours < 0  # (batch, n, k)
         absent[..., 0] = False  # of padding, whose answer is thrown away
-        # The point itself stands in for absent neighbours: a point of another set could bring a NaN along.
+        # The nearest point stands in for absent neighbours: a point of another set could bring a NaN along.
         own = torch.where(absent, neighbours[..., :1], neighbours).clamp(min=0)
-        if not self.vector and sets.ptr is None and not exporting() and n <= DENSE_BELOW * k:
-            return masked_attention(query, key, value, own, self.scale)
+        if not self.vector and may_mask and not exporting() and key.shape[1] <= DENSE_BELOW * k:
+            return masked_attention(query, key, value, own, self.scale, self.dropping), None
         index = own.flatten(1)[:, None]  # (batch, 1, n * k)
         keys = take(key, index).unflatten(1, (n, k))  # (batch, n, k, heads, head_dim)
         values: Tensor = take(value, index).unflatten(1, (n, k))
         absent = absent[..., None]
         if self.vector:
-            around = take(positions[:, :, None], index).unflatten(1, (n, k)).squeeze(3)
+            around = take(key_positions[:, :, None], index).unflatten(1, (n, k)).squeeze(3)
             offset = self.split(self.offset(positions[:, :, None] - around))
             scores = self.split(self.relation((query[:, :, None] - keys + offset).flatten(-2)))
             values, absent = values + offset, absent[..., None]
-            return (scores.masked_fill(absent, -torch.inf).softmax(2) * values).sum(2)
+            share = self.drop(scores.masked_fill(absent, -torch.inf).softmax(2))
+            return (share * values).sum(2), share
         scores = self.scale * (query[:, :, None] * keys).sum(-1)  # (batch, n, k, heads)
-        return torch.einsum("bnkh,bnkhd->bnhd", scores.masked_fill(absent, -torch.inf).softmax(2), values)
+        share = self.drop(scores.masked_fill(absent, -torch.inf).softmax(2))
+        return torch.einsum("bnkh,bnkhd->bnhd", share, values), None
+
+    def context_refusal(self, cycle: Cycles | None) -> None:
+        return None
 
 
-def masked_attention(query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float) -> Tensor:
-    """Dense attention with a score of minus infinity for all points but the chosen ones, (batch, n, k)."""
-    n = query.shape[1]
-    barred = query.new_full((query.shape[0], 1, n, n), -torch.inf).scatter_(3, chosen[:, None], 0.0)
+def masked_attention(
+    query: Tensor, key: Tensor, value: Tensor, chosen: Tensor, scale: float, dropout: float = 0.0
+) -> Tensor:
+    """Dense attention with a score of minus infinity for all keys but the chosen ones, (batch, queries, k)."""
+    barred = query.new_full((query.shape[0], 1, query.shape[1], key.shape[1]), -torch.inf)
+    barred = barred.scatter_(3, chosen[:, None], 0.0)
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
-    return scaled_dot_product_attention(query, key, value, attn_mask=barred, scale=scale).transpose(1, 2)
+    out = scaled_dot_product_attention(query, key, value, attn_mask=barred, dropout_p=dropout, scale=scale)
+    return out.transpose(1, 2)
 
 
 @never_compiled  # a tree on the CPU, chunks elsewhere: nothing that a graph could hold
@@ -101,3 +153,12 @@ def search(positions: Tensor, k: int, sets: Sets) -> Tensor:
     if sets.ptr is None:
         return nearest_neighbours(positions.detach(), k, mask=sets.mask)[0]
     return nearest_neighbours(positions[0].detach(), k, ptr=sets.ptr)[0][None]
+
+
+@never_compiled
+def search_context(
+    positions: Tensor, key_positions: Tensor, k: int, mask: Tensor | None, key_mask: Tensor | None
+) -> Tensor:
+    """The k nearest points of the context to every query, (batch, queries, k), -1 where there are fewer."""
+    points, queries = key_positions.detach(), positions.detach()
+    return nearest_neighbours(points, k, queries=queries, mask=key_mask, query_mask=mask)[0]

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ..cycles import Cycles
 from ..sets import Sets
+from .attended import FewKeys, Points
 from .base import Attention
 
 
@@ -22,3 +23,13 @@ class NoAttention(Attention):
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
         return torch.zeros_like(x)
+
+    def read(
+        self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
+    ) -> tuple[Tensor, FewKeys]:
+        batch, n, _ = asking.x.shape
+        index = torch.zeros(1, 1, n, 0, dtype=torch.int64, device=asking.x.device)
+        return torch.zeros_like(asking.x), FewKeys(index, asking.x.new_zeros(batch, n, 0, self.heads))
+
+    def context_refusal(self, cycle: Cycles | None) -> str:
+        return "it reads no points"

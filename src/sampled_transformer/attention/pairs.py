@@ -58,6 +58,24 @@ def pairs_from_seed(
     return _pick(seeded_keys(seed, heads, torch.arange(2 * rows, device=device))[None], n, mask)
 
 
+def row_pairs_from_seed(
+    seed: int | Sequence[int],
+    rows: int,
+    n: int,
+    heads: int,
+    row_mask: Tensor | None,
+    mask: Tensor | None,
+    device: torch.device | str = "cpu",
+) -> Tensor:
+    """`pairs_from_seed` for rows that are points themselves, (1 or sets, heads, 2 * rows).
+
+    A row's pair follows from its place among the real rows, so that padding (`row_mask`, (sets, rows)) changes nothing.
+    """
+    place = torch.arange(rows, device=device) if row_mask is None else (row_mask.cumsum(1) - 1).clamp(min=0)[:, None]
+    chance = torch.cat([seeded_keys(seed, heads, 2 * place), seeded_keys(seed, heads, 2 * place + 1)], -1)
+    return _pick(chance[None] if row_mask is None else chance, n, mask)
+
+
 def _pick(chance: Tensor, n: int, mask: Tensor | None) -> Tensor:
     """Turn random numbers (sets, heads, 2 * rows) into indices of points."""
     if mask is None:
@@ -71,7 +89,8 @@ def _two_different(chance: Tensor, size: Tensor) -> Tensor:
 
     one = floor(u size), two = (one + 1 + floor(v (size - 1))) mod size, with u = chance / 2^32 and v likewise.
     """
-    one, two = chance.chunk(2, -1)
+    half = chance.shape[-1] // 2  # `chunk` would fix the number of rows of an exported graph
+    one, two = chance[..., :half], chance[..., half:]
     one = (one * size) >> CHANCE_BITS
     two = (one + 1 + ((two * (size - 1)) >> CHANCE_BITS)) % size
     return torch.cat(torch.broadcast_tensors(one, two), -1)

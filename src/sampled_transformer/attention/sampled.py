@@ -9,10 +9,12 @@ from torch import Tensor
 
 from ..cycles import Cycle, Cycles
 from ..sets import Sets
+from .attended import FewKeys, Points, Weights, few_weights, mean_of, pair_index
 from .base import Projections, check_choice
-from .cyclic import CyclicAttention, window_attention
+from .cyclic import CyclicAttention, window_attention, window_weights
 from .kernels import pair_attention
-from .sequential import attend_in_turn
+from .pairs import row_pairs_from_seed, sample_pairs
+from .sequential import attend_in_turn, weigh_in_turn
 
 
 class SampledAttention(CyclicAttention):
@@ -25,6 +27,11 @@ class SampledAttention(CyclicAttention):
     The layer returns W_O [...] alone: the block around it adds X. Two keys make the softmax a sigmoid, and the cost is
     O(n). The cycle is uniform over all Hamiltonian cycles (Eq. 3 and 4, `Cycle.sample`). Paper: "Sampled Transformer
     for Point Sets", https://openreview.net/forum?id=F7f4BYnDAIc.
+
+    With a `context` there is no cycle to walk: every query reads two different random points of the context, the
+    paper's sampled form of an m x n attention matrix (appendix B.3). Training draws them for every set, head and query.
+    In evaluation they follow from the seed, the layer, the head, the query's place and the size of the context, and
+    `samples` averages. `cycles` changes nothing there.
 
     A call goes through `Attention.forward` (checks), `mix` (W_Q, W_K, W_V, W_O), `CyclicAttention.attend` (draws the
     cycles) and `along` below (Eq. 5a).
@@ -76,11 +83,72 @@ class SampledAttention(CyclicAttention):
         drawn = self.draw(x, sets, cycle, positions)
         return sum((attend_in_turn(self, x, sets, one) for one in drawn), x.new_zeros(())) / len(drawn)
 
+    def read(
+        self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
+    ) -> tuple[Tensor, Weights | None]:
+        if self.composition == "parallel":
+            return super().read(asking, answering, cycle, need_weights)
+        sets = Sets(asking.mask)
+        drawn = self.draw(asking.x, sets, cycle, asking.positions)
+        results = [weigh_in_turn(self, asking.x, sets, one) for one in drawn]
+        return torch.stack([out for out, _ in results]).mean(0), mean_of([weights for _, weights in results])
+
     def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
         """SHead of Eq. 5a for all heads, with the pattern of Eq. 4 or dense inside the subsets of Eq. 3."""
         if self.inner == "dense":
-            return window_attention(query, key, value, cycle, self.subset, self.scale)
+            return window_attention(query, key, value, cycle, self.subset, self.scale, self.dropping)
+        if self.dropping:
+            return self.weigh_along(query, key, sets, cycle).apply(value)
         return pair_attention(query, key, value, cycle.with_batch(cycle.successor), self.scale)
+
+    def weigh_along(self, query: Tensor, key: Tensor, sets: Sets, cycle: Cycle) -> FewKeys:
+        if self.inner == "dense":
+            window = window_weights(query, key, cycle, self.subset, self.scale)
+            return FewKeys(window.index, self.drop(window.weight))
+        return self.weigh_few(query, key, pair_index(cycle.with_batch(cycle.successor)))
+
+    def weigh_few(self, query: Tensor, key: Tensor, index: Tensor) -> FewKeys:
+        return FewKeys(index, self.drop(few_weights(query, key, index, self.scale)))
+
+    def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> Weights:
+        if self.composition == "sequential":
+            raise ValueError(
+                "need_weights: expected composition='parallel', whose points attend once, got 'sequential'"
+            )
+        if answering is asking:
+            return super().weigh(query, key, asking, answering, cycle)
+        return mean_of([self.weigh_few(query, key, index) for index in self.draw_rows(asking, answering)])
+
+    def across(self, query: Tensor, key: Tensor, value: Tensor, asking: Points, answering: Points) -> Tensor:
+        return self.weigh(query, key, asking, answering, None).apply(value)
+
+    def draw_rows(self, asking: Points, answering: Points) -> list[Tensor]:
+        """The two points of the context that each query reads, (batch or 1, heads, queries, 2); see `attention.pairs`.
+
+        One draw in training, `samples` fixed ones in evaluation. The only point of a context is read once.
+        """
+        (sets, queries), n, device = asking.x.shape[:2], answering.x.shape[1], asking.x.device
+        if self.training:
+            chance = self.generator
+            drawn = [
+                sample_pairs(
+                    queries, n, sets=sets, heads=self.heads, mask=answering.mask, generator=chance, device=device
+                )
+            ]
+        else:
+            drawn = [
+                row_pairs_from_seed(
+                    (self.seed, self.layer, sample), queries, n, self.heads, asking.mask, answering.mask, device
+                )
+                for sample in range(self.samples)
+            ]
+        pairs = [one.unflatten(2, (2, queries)).transpose(2, 3) for one in drawn]
+        return [torch.stack([one[..., 0], one[..., 1].masked_fill(one[..., 0] == one[..., 1], -1)], 3) for one in pairs]
+
+    def context_refusal(self, cycle: Cycles | None) -> str | None:
+        if self.inner == "dense" or self.composition == "sequential" or self.order != "random":
+            return "only inner='hamiltonian', composition='parallel' and order='random' read another set"
+        return None if cycle is None else "a cycle runs through one set, so that cycle= cannot be given"
 
     def heads_of_a_cycle(self) -> tuple[int, ...]:
         return (1,) if self.composition == "sequential" else super().heads_of_a_cycle()

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from ..cycles import Cycle, Cycles
 from ..sets import Sets
+from .attended import FewKeys, Points, few_weights, pair_index
 from .base import Attention
 from .kernels import pair_attention
 
@@ -25,4 +26,16 @@ class SparseAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         given = Cycle.identity(query.shape[1], query.device, mask=sets.mask, ptr=sets.ptr)
+        if self.dropping:
+            return self.weigh_along(query, key, given).apply(value)
         return pair_attention(query, key, value, given.with_batch(given.successor), self.scale)
+
+    def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> FewKeys:
+        return self.weigh_along(query, key, Cycle.identity(query.shape[1], query.device, mask=asking.mask))
+
+    def weigh_along(self, query: Tensor, key: Tensor, cycle: Cycle) -> FewKeys:
+        index = pair_index(cycle.with_batch(cycle.successor))
+        return FewKeys(index, self.drop(few_weights(query, key, index, self.scale)))
+
+    def context_refusal(self, cycle: Cycles | None) -> str:
+        return "its pairs follow the order of one set"

@@ -6,11 +6,13 @@ from typing import Unpack
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..cycles import Cycles
 from ..geometry import farthest_points
 from ..geometry.tracing import never_compiled
 from ..sets import Sets, segments
+from .attended import FewKeys, Points, check_few, few_weights, group_index
 from .base import Attention, Projections
 from .kernels import group_attention, restore
 
@@ -52,24 +54,50 @@ class StratifiedAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
-        points, owner, index = _flatten(positions, sets)
-        shift = self.window / 2 if self.layer % 2 else 0.0
-        small = _cells(points, owner, self.window, shift)
-        large = _cells(points, owner, 2 * self.window, 2 * shift)
-        sparse = _sparse(points, owner)
         query, key, value = (x.flatten(0, 1)[None] for x in (query, key, value))
         rows, owners = [], []
-        for queries, keys in _groups(small, large, sparse):
-            queries, keys = (torch.where(x >= 0, index[x], -1)[None, None] for x in (queries, keys))
-            rows.append(group_attention(query, key, value, queries, keys, self.scale))
+        for queries, keys in self.groups(positions, sets):
+            rows.append(group_attention(query, key, value, queries, keys, self.scale, self.dropping))
             owners.append(queries.flatten(2))
         total = query.shape[1]
         out = restore(torch.cat(rows, 1), torch.cat(owners, 2), total) if rows else torch.zeros_like(query)
         unpacked: Tensor = out.unflatten(1, positions.shape[:2]).squeeze(0)
         return unpacked
 
+    def groups(self, positions: Tensor, sets: Sets) -> list[tuple[Tensor, Tensor]]:
+        """Points that share their keys, and the keys: places in the flattened input, (1, 1, groups, size), or -1."""
+        points, owner, index = _flatten(positions, sets)
+        shift = self.window / 2 if self.layer % 2 else 0.0
+        small = _cells(points, owner, self.window, shift)
+        large = _cells(points, owner, 2 * self.window, 2 * shift)
+        found = _groups(small, large, _sparse(points, owner))
+        return [(_places(index, queries), _places(index, keys)) for queries, keys in found]
+
+    @never_compiled
+    def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> FewKeys:
+        assert asking.positions is not None
+        batch, n = query.shape[:2]
+        groups = self.groups(asking.positions, Sets(asking.mask))
+        check_few(query, max((keys.shape[3] for _, keys in groups), default=0))
+        index = torch.full((batch * n, 1), -1, device=query.device)
+        for queries, keys in groups:
+            wider = max(index.shape[1], keys.shape[3])
+            ours = pad(group_index(queries, keys, batch * n)[0, 0], (0, wider - keys.shape[3]), value=-1)
+            index = torch.where(ours[:, :1] >= 0, ours, pad(index, (0, wider - index.shape[1]), value=-1))
+        first = torch.arange(batch, device=index.device)[:, None, None] * n
+        index = index.view(batch, n, -1)
+        index = torch.where(index >= 0, index - first, -1)[:, None]
+        return FewKeys(index, self.drop(few_weights(query, key, index, self.scale)))
+
+    def context_refusal(self, cycle: Cycles | None) -> str:
+        return "its windows hold the points of one set"
+
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, window={self.window}"
+
+
+def _places(index: Tensor, numbers: Tensor) -> Tensor:
+    return torch.where(numbers >= 0, index[numbers], -1)[None, None]
 
 
 def _flatten(positions: Tensor, sets: Sets) -> tuple[Tensor, Tensor, Tensor]:

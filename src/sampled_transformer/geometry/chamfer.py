@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..sets import check_pair, check_points, segments
+from ..sets import Integers, check_pair, check_points, segments
 from .neighbours import find_neighbours
 from .precision import result_dtype
 
@@ -18,8 +18,10 @@ def chamfer_distance(
     norm: Literal["l2", "l1"] = "l2",
     first_mask: Tensor | None = None,
     second_mask: Tensor | None = None,
-    first_ptr: Tensor | None = None,
-    second_ptr: Tensor | None = None,
+    first_ptr: Integers | None = None,
+    second_ptr: Integers | None = None,
+    first_batch: Integers | None = None,
+    second_batch: Integers | None = None,
 ) -> Tensor:
     """The Chamfer distance of each pair of sets, (sets,), as defined by Point-MAE.
 
@@ -32,15 +34,17 @@ def chamfer_distance(
     Where points coincide the gradient is zero, also for "l1". Half-precision inputs give a float32 result.
 
     Args:
-        first, second: (batch, n, dimension) and (batch, m, dimension), or packed (total, dimension) with both ptr.
+        first, second: (batch, n, dimension) and (batch, m, dimension), or packed (total, dimension) with both ptr or
+            both batch vectors.
         norm: "l2" or "l1".
         first_mask, second_mask: (batch, n) and (batch, m), True where a point is real.
         first_ptr, second_ptr: (sets + 1,), the start and end of each packed set.
+        first_batch, second_batch: (total,), the number of each point's set, instead of the ptr.
     """
     if norm not in ("l2", "l1"):
         raise ValueError(f'norm: expected "l2" or "l1", got {norm!r}')
-    first, first_ptr = check_points(first, "first", first_mask, first_ptr, "first_")
-    second, second_ptr = check_points(second, "second", second_mask, second_ptr, "second_")
+    first, first_ptr = check_points(first, "first", first_mask, first_ptr, "first_", first_batch)
+    second, second_ptr = check_points(second, "second", second_mask, second_ptr, "second_", second_batch)
     check_pair(first, second, first_ptr, second_ptr, ("first", "second", "first_", "second_"))
     with torch.no_grad():
         forward, _ = find_neighbours(second, first, 1, second_mask, first_mask, second_ptr, first_ptr, own=False)

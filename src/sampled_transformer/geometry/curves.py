@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..sets import check_points, segments
+from ..sets import Integers, check_points, segments
 from .precision import wide_dtype
 from .tracing import uncompiled
 
@@ -18,7 +18,8 @@ def space_filling_order(
     *,
     bits: int = 10,
     mask: Tensor | None = None,
-    ptr: Tensor | None = None,
+    ptr: Integers | None = None,
+    batch: Integers | None = None,
 ) -> Tensor:
     """The indices that sort the points of each set along a Morton or Hilbert curve.
 
@@ -26,19 +27,22 @@ def space_filling_order(
     order.
 
     Args:
-        points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
+        points: (batch, n, dimension), or packed (total, dimension) together with `ptr` or `batch`.
         curve: "morton" is cheaper; "hilbert" has no jumps, because consecutive cells share a face.
         bits: Resolution; dimension * bits may be at most 62.
         mask: (batch, n), True where a point is real.
         ptr: (sets + 1,), the start and end of each packed set.
+        batch: (total,), the number of each point's set, instead of ptr.
 
     Returns:
         Padded: (batch, n), real points first, then -1. Packed: (total,), row indices, one set after the other.
     """
     if curve not in ("morton", "hilbert"):
         raise ValueError(f'curve: expected "morton" or "hilbert", got {curve!r}')
-    points, ptr = check_points(points, "points", mask, ptr)
+    points, ptr = check_points(points, "points", mask, ptr, batch=batch)
     dimension = points.shape[-1]
+    if dimension > 62:
+        raise ValueError(f"points: expected at most 62 coordinates for a curve, got {dimension}")
     if bits < 1 or dimension * bits > 62:
         raise ValueError(f"bits: expected 1 to {62 // dimension} for {dimension} coordinates, got {bits}")
     if points.numel() == 0:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..sets import buckets, check_points, pad_sets
+from ..sets import Integers, buckets, check_points, pad_sets
 from .farthest_blocks import choose_in_blocks
 from .precision import result_dtype
 from .tracing import exporting, uncompiled
@@ -21,7 +21,11 @@ def farthest_points(
 ) -> Tensor: ...
 @overload
 def farthest_points(
-    points: Tensor, count: int | Tensor, *, start: int | Tensor = 0, mask: None = None, ptr: Tensor
+    points: Tensor, count: int | Tensor, *, start: int | Tensor = 0, mask: None = None, ptr: Integers
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def farthest_points(
+    points: Tensor, count: int | Tensor, *, start: int | Tensor = 0, batch: Integers
 ) -> tuple[Tensor, Tensor]: ...
 @uncompiled
 @torch.no_grad()
@@ -31,7 +35,8 @@ def farthest_points(
     *,
     start: int | Tensor = 0,
     mask: Tensor | None = None,
-    ptr: Tensor | None = None,
+    ptr: Integers | None = None,
+    batch: Integers | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Choose `count` points per set: first `start`, then repeatedly the point farthest from all points chosen so far.
 
@@ -41,17 +46,18 @@ def farthest_points(
     count of at least 256, the CPU version updates only those blocks of points that a new choice can change.
 
     Args:
-        points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
+        points: (batch, n, dimension), or packed (total, dimension) together with `ptr` or `batch`.
         count: Number of points to choose; for packed sets also one number per set, (sets,).
         start: First point, as an index among the real points of its set: one number, or one per set.
         mask: (batch, n), True where a point is real.
         ptr: (sets + 1,), the start and end of each packed set.
+        batch: (total,), the number of each point's set, instead of ptr.
 
     Returns:
         Padded: indices (batch, min(count, n)), with -1 once a set has no points left.
         Packed: row indices (sum of min(count_i, n_i),), one set after the other, and their ptr (sets + 1,).
     """
-    points, ptr = check_points(points, "points", mask, ptr)
+    points, ptr = check_points(points, "points", mask, ptr, batch=batch)
     sets = points.shape[0] if ptr is None else len(ptr) - 1
     first = _one_per_set(start, "start", sets, points.device)
     if ptr is None and isinstance(count, Tensor):

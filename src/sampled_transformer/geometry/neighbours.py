@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..sets import buckets, check_pair, check_points, pad_sets
+from ..sets import Integers, buckets, check_pair, check_points, pad_sets
 from .precision import result_dtype, wide_dtype
 from .tracing import exporting, never_compiled
 
@@ -21,9 +21,11 @@ def nearest_neighbours(
     *,
     queries: Tensor | None = None,
     mask: Tensor | None = None,
-    ptr: Tensor | None = None,
+    ptr: Integers | None = None,
+    batch: Integers | None = None,
     query_mask: Tensor | None = None,
-    query_ptr: Tensor | None = None,
+    query_ptr: Integers | None = None,
+    query_batch: Integers | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Find the `k` nearest points to each query within its set, nearest first.
 
@@ -36,11 +38,12 @@ def nearest_neighbours(
     We sum squared differences, because |a|² + |b|² - 2ab is too inaccurate for points close to each other.
 
     Args:
-        points: (batch, n, dimension), or packed (total, dimension) together with `ptr`.
+        points: (batch, n, dimension), or packed (total, dimension) together with `ptr` or `batch`.
         k: Neighbours per query.
         queries: (batch, m, dimension), or packed (total queries, dimension) together with `query_ptr`.
         mask, query_mask: (batch, n) and (batch, m), True where a point or query is real.
         ptr, query_ptr: (sets + 1,), the start and end of each packed set.
+        batch, query_batch: (total,), the number of the set of each point or query, instead of ptr and query_ptr.
 
     Returns:
         Indices and squared distances, (batch, m, k), or packed (total queries, k) with row indices into `points`.
@@ -48,14 +51,14 @@ def nearest_neighbours(
     """
     if k < 1:
         raise ValueError(f"k: expected at least 1, got {k}")
-    points, ptr = check_points(points, "points", mask, ptr)
+    points, ptr = check_points(points, "points", mask, ptr, batch=batch)
     own = queries is None
     if queries is None:
-        if query_mask is not None or query_ptr is not None:
-            raise ValueError("queries: expected queries with query_mask or query_ptr, got none")
+        if any(given is not None for given in (query_mask, query_ptr, query_batch)):
+            raise ValueError("queries: expected queries with query_mask, query_ptr or query_batch, got none")
         queries, query_mask, query_ptr = points, mask, ptr
     else:
-        queries, query_ptr = check_points(queries, "queries", query_mask, query_ptr, "query_")
+        queries, query_ptr = check_points(queries, "queries", query_mask, query_ptr, "query_", query_batch)
         check_pair(points, queries, ptr, query_ptr, ("points", "queries", "", "query_"))
     indices, squared = find_neighbours(points, queries, k, mask, query_mask, ptr, query_ptr, own)
     return indices, squared.to(result_dtype(points, queries))

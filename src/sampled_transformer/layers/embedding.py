@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from ..sets import check_coordinates
 from .mlp import relu_layers
 
 
@@ -24,8 +25,10 @@ class PositionEmbedding(nn.Module):
 
     def __init__(self, dim: int, coordinates: int = 3, *, hidden: Sequence[int] = (), bias: bool = False) -> None:
         super().__init__()
+        self.coordinates = coordinates
         self.layers = nn.Sequential(*relu_layers([coordinates, *hidden, dim], bias=bias)[:-1])
 
     def forward(self, positions: Tensor) -> Tensor:
+        check_coordinates(positions, self.coordinates)
         embedded: Tensor = self.layers(positions)
         return embedded

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import network_cycle, number_layers
-from ..blocks import TransformerBlock
+from ..blocks import TransformerBlock, as_block_options
 from ..cycles import Cycles
 from ..layers.pooling import pool_max
-from .inputs import check_normals
+from ..sets import Integers, check_mask, settle_form
+from .inputs import check_normals, check_width
 
 
 class BasicClassifier(nn.Module):
@@ -36,6 +37,7 @@ class BasicClassifier(nn.Module):
         norm: LayerNorm in the blocks.
         dropout, drop_path: of the blocks.
         attention_options: further options of the mechanism.
+        coordinates: coordinates per point, and per normal if there are any. "rotary" also takes it as an option.
     """
 
     def __init__(
@@ -54,13 +56,16 @@ class BasicClassifier(nn.Module):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         attention_options: Mapping[str, Any] | None = None,
+        coordinates: int = 3,
     ) -> None:
         super().__init__()
-        for name, size in {"classes": classes, "depth": depth, "dim": dim, "embedding": embedding}.items():
+        sizes = {"classes": classes, "depth": depth, "dim": dim, "embedding": embedding, "coordinates": coordinates}
+        for name, size in sizes.items():
             if size < 1:
                 raise ValueError(f"{name}: expected at least 1, got {size}")
-        self.position_mlp = PointMLP(3, embedding, dim, batch_norm)
-        self.normal_mlp = PointMLP(3, embedding, dim, batch_norm) if normals else None
+        self.coordinates = coordinates
+        self.position_mlp = PointMLP(coordinates, embedding, dim, batch_norm)
+        self.normal_mlp = PointMLP(coordinates, embedding, dim, batch_norm) if normals else None
         self.blocks = nn.ModuleList(
             TransformerBlock(
                 dim,
@@ -70,7 +75,7 @@ class BasicClassifier(nn.Module):
                 norm=norm,
                 dropout=dropout,
                 drop_path=drop_path,
-                **(attention_options or {}),
+                **as_block_options(attention_options),
             )
             for _ in range(0 if attention == "none" else depth)
         )
@@ -83,10 +88,26 @@ class BasicClassifier(nn.Module):
         points: Tensor,
         normals: Tensor | None = None,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
         cycle: Cycles | None = None,
+        *,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
     ) -> Tensor:
-        """Logits (sets, classes) of points (batch, n, 3), padded with `mask`, or packed (total, 3) with `ptr`."""
+        """Logits (sets, classes) of sets in any form, see `Attention.forward`.
+
+        Args:
+            points: (batch, n, coordinates), padded with `mask`, packed (total, coordinates) with `ptr` or `batch`, or
+                nested.
+            normals: as points.
+            mask, ptr, batch: how the points fall into sets.
+            batch_size: number of sets, where the last ones of `batch` may be empty.
+            cycle: for the attention layers.
+        """
+        (points, normals), ptr = settle_form({"points": points, "normals": normals}, mask, ptr, batch, batch_size)
+        check_width(points, self.coordinates)
+        if mask is not None:
+            check_mask(mask, points.shape[:-1])
         check_normals(normals, points, self.normal_mlp is not None)
         x = self.position_mlp(points, mask)
         if self.normal_mlp is not None and normals is not None:

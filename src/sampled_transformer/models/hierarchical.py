@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import network_cycle, number_layers
-from ..blocks import TransformerBlock
+from ..blocks import TransformerBlock, as_block_options
 from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
 from ..geometry.tracing import exporting
 from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
-from .inputs import check_normals
+from ..sets import describe
+from .inputs import check_normals, is_plain
 
 # The paper's sizes, one per stage.
 WIDTHS, NEIGHBOURS, STRIDES, BLOCKS = (32, 64, 128, 256, 512), (8, 16, 16, 16, 16), (4, 4, 4, 4, 4), (2, 3, 4, 6, 3)
@@ -81,7 +82,7 @@ class HierarchicalClassifier(nn.Module):
         self.normals = normals
         self.stages = nn.ModuleList()
         for stage, (inputs, width) in enumerate(pairwise([6 if normals else 3, *widths[:stages]])):
-            options = {**(attention_options or {})}
+            options = as_block_options(attention_options)
             if attention == "knn":
                 options.setdefault("k", neighbours[stage])
             layers = [
@@ -96,8 +97,8 @@ class HierarchicalClassifier(nn.Module):
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """Logits (batch, classes) of points (batch, n, 3)."""
-        if points.dim() != 3 or points.shape[1] < 1 or points.shape[2] != 3:
-            raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {tuple(points.shape)}")
+        if not is_plain(points, 3) or points.shape[1] < 1:
+            raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
         check_normals(normals, points, self.normals)
         x = points if normals is None else torch.cat([points, normals], -1)
         for stage in self.stages:

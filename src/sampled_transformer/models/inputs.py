@@ -10,6 +10,11 @@ from torch import Tensor
 from ..sets import buckets, check_points, describe, pad_sets
 
 
+def is_plain(points: object, width: int) -> bool:
+    """Whether points are an ordinary tensor (batch, n, width)."""
+    return isinstance(points, Tensor) and not points.is_nested and points.dim() == 3 and points.shape[2] == width
+
+
 def check_width(points: Tensor, width: int) -> None:
     """Refuse points with another number of coordinates than the network takes."""
     if points.shape[-1] != width:

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from ..blocks import as_block_options
 from ..layers.mlp import relu_layers
+from ..sets import Integers, settle_form
 from .inputs import apply_per_set, check_width
 from .set_transformer import SAB, SetEncoder
 
@@ -65,8 +67,17 @@ class MixtureNetwork(nn.Module):
         """Numbers per component: a logit, D means and D deviations."""
         return 1 + 2 * self.inputs
 
-    def forward(self, points: Tensor, mask: Tensor | None = None, ptr: Tensor | None = None) -> Mixture:
-        """Mixtures of points (batch, n, inputs), padded with `mask`, or packed (total, inputs) with `ptr`."""
+    def forward(
+        self,
+        points: Tensor,
+        mask: Tensor | None = None,
+        ptr: Integers | None = None,
+        *,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
+    ) -> Mixture:
+        """Mixtures of points (batch, n, inputs) in any form; arguments as in `BasicClassifier.forward`."""
+        (points,), ptr = settle_form({"points": points}, mask, ptr, batch, batch_size)
         check_width(points, self.inputs)
         raw = apply_per_set(self.raw, points, mask, ptr)
         logits, means, deviations = raw.split([1, self.inputs, self.inputs], -1)
@@ -109,7 +120,8 @@ class SetTransformerMixture(MixtureNetwork):
         smallest_deviation: float = SMALLEST_DEVIATION,
     ) -> None:
         super().__init__(inputs, components, smallest_deviation)
-        self.encoder = SetEncoder(inputs, dim, heads, depth, components, attention, **(attention_options or {}))
+        options = as_block_options(attention_options)
+        self.encoder = SetEncoder(inputs, dim, heads, depth, components, attention, **options)
         self.decoder = nn.Sequential(*(SAB(dim, dim, heads) for _ in range(decoder_depth)))
         self.head = nn.Linear(dim, self.outputs)
 

@@ -12,6 +12,7 @@ from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
 from ..layers.sparse_gradient import Linear
 from ..sets import describe
+from .inputs import is_plain
 
 
 class Groups(NamedTuple):
@@ -32,7 +33,7 @@ def group_points(points: Tensor, groups: int, size: int) -> Groups:
     The farthest point search starts at the first point. Points that coincide count as different points: two centres
     are never the same point, but may lie at the same place. Groups may overlap.
     """
-    if points.dim() != 3 or points.shape[-1] != 3 or not points.is_floating_point():
+    if not is_plain(points, 3) or not points.is_floating_point():
         raise ValueError(f"points: expected floats of shape (batch, n, 3), got {describe(points)}")
     least = max(groups, size)
     if points.shape[1] < least:

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from ...cycles import Cycle
 from ...sets import Sets
+from ..attended import AllKeys, FewKeys, Weights, normalised, pair_index, products, take_few
 from ..base import check_choice
 from ..cyclic import CycleOptions, CyclicAttention
-from ..kernels import few_keys, few_keys_and_rest, following, take
+from ..kernels import few_keys, few_keys_and_rest, few_scores, following, positive_features, take
 
 
 class EstimatedAttention(CyclicAttention):
@@ -52,11 +53,29 @@ class EstimatedAttention(CyclicAttention):
         self.takes_packed = rest == "ignored"
 
     def along(self, query: Tensor, key: Tensor, value: Tensor, sets: Sets, cycle: Cycle) -> Tensor:
+        if self.dropping and self.rest == "ignored":
+            return self.weigh_along(query, key, sets, cycle).apply(value)
+        value = self.drop_points(value)
         index = following(cycle.with_batch(cycle.successor), self.rounds)
         shape = (*query.shape[:2], self.rounds, *query.shape[2:])
         keys, values = (take(x, index.flatten(2)).view(shape) for x in (key, value))
         few = query, key, value, keys, values, self.weights(cycle), self.scale
         return few_keys(*few) if self.rest == "ignored" else few_keys_and_rest(*few, sets.mask)
+
+    def weigh_along(self, query: Tensor, key: Tensor, sets: Sets, cycle: Cycle) -> Weights:
+        successor = cycle.with_batch(cycle.successor)
+        own, weight = pair_index(successor)[..., :1], self.weights(cycle)
+        following_index = following(successor, self.rounds)
+        few = torch.where((weight > 0)[:, None], following_index, -1)
+        index = torch.cat([own.expand(len(few), -1, -1, -1), few], 3)
+        score = few_scores(query, key, take_few(key, following_index), weight, self.scale)
+        if self.rest == "ignored":
+            return FewKeys(index, self.drop(score.softmax(2)))
+        highest = score.amax(2, keepdim=True).clamp(min=0).detach()  # nothing overflows
+        read = FewKeys(index, (score - highest).exp()).matrix(key.shape[1])
+        linear = products(positive_features(query), positive_features(key)) * (-highest).exp().permute(0, 3, 1, 2)
+        was_read = FewKeys(index, torch.ones_like(score)).matrix(key.shape[1]) > 0
+        return AllKeys(self.drop_columns(normalised(torch.where(was_read, read, linear), sets.mask)))
 
     def weights(self, cycle: Cycle) -> Tensor:
         """w per following point, (batch or 1, n or 1, rounds); zero beyond the set."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ...cycles import Cycles
-from ...sets import Sets
+from ...sets import Sets, check_coordinates
+from ..attended import AllKeys, Points, check_fits
 from ..base import Attention, Projections
 from ..compiled import Compiled
 from ..kernels import without_autocast
@@ -24,6 +25,7 @@ class RotaryAttention(Attention):
     point is turned by itself and summed once: O(n). This is linear attention with the rotary embedding of "RoFormer",
     https://arxiv.org/abs/2104.09864, for positions in space. Moving a set as a whole changes nothing; weights may be
     negative. The frequencies w_f are fixed, so the parameters are those of dense attention. `scale` changes nothing.
+    `dropout` drops points from the sum over v_j, for all readers at once.
 
     Args:
         low, high: length of the smallest and the largest w_f of a head, in radians per unit of the positions. The
@@ -63,10 +65,35 @@ class RotaryAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
-        if positions.shape[-1] != self.coordinates:
-            raise ValueError(f"positions: expected {self.coordinates} coordinates, got {positions.shape[-1]}")
+        check_coordinates(positions, self.coordinates)
         with without_autocast(query):  # which would leave two digits of an angle
-            return rotary_sums(query, key, value, positions, self.frequencies, sets.mask)
+            return rotary_sums(query, key, self.drop_points(value), positions, self.frequencies, sets.mask)
+
+    def across(self, query: Tensor, key: Tensor, value: Tensor, asking: Points, answering: Points) -> Tensor:
+        turned_query, turned_key = self.turn(query, key, asking, answering)
+        with without_autocast(query):
+            return turned_sums(turned_query, turned_key, self.drop_points(value))
+
+    def weigh(self, query: Tensor, key: Tensor, asking: Points, answering: Points, cycle: Cycles | None) -> AllKeys:
+        check_fits(query.shape[0], query.shape[1], key.shape[1], query.shape[2], query.element_size())
+        turned_query, turned_key = self.turn(query, key, asking, answering)
+        with without_autocast(query):
+            return AllKeys(self.drop_columns(turned_query.transpose(1, 2) @ turned_key.permute(0, 2, 3, 1)))
+
+    def turn(self, query: Tensor, key: Tensor, asking: Points, answering: Points) -> tuple[Tensor, Tensor]:
+        """The turned features of queries and keys of two sets."""
+        for name, points in (("positions", asking), ("context_positions", answering)):
+            if points.positions is None:
+                raise ValueError(f"{name}: expected {self.coordinates} coordinates, got None")
+            check_coordinates(points.positions, self.coordinates, name)
+        assert asking.positions is not None
+        assert answering.positions is not None
+        with without_autocast(query):
+            turns = [angles(one, self.frequencies, query.dtype) for one in (asking.positions, answering.positions)]
+            return turned_features(query, key, turns[0], turns[1], answering.mask)
+
+    def context_refusal(self, cycle: Cycles | None) -> None:
+        return None
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, low={self.low}, high={self.high}, coordinates={self.coordinates}"
@@ -80,16 +107,35 @@ def rotary_sums(
     Query, key and value are (batch, n, heads, head_dim), positions (batch, n, coordinates), and frequencies
     (heads, head_dim / 2, coordinates): a feature of the first half of a head and its like of the second turn together.
     """
-    exact = torch.promote_types(query.dtype, torch.float32)
+    turn = angles(positions, frequencies, query.dtype)
+    return turned_sums(*turned_features(query, key, turn, turn, mask), value)
+
+
+def angles(positions: Tensor, frequencies: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of w_f.x_i, (batch, n, heads, head_dim / 2) each."""
+    exact = torch.promote_types(dtype, torch.float32)
     angle = positions.to(exact) @ frequencies.to(exact).flatten(0, 1).T
     cosine, sine = (x.unflatten(-1, frequencies.shape[:2]) for x in (angle.cos(), angle.sin()))
+    return cosine, sine
+
+
+def turned_features(
+    query: Tensor, key: Tensor, turn: tuple[Tensor, Tensor], key_turn: tuple[Tensor, Tensor], mask: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """R(x_i) phi(q_i) / sum_j phi(q_i) . phi(k_j), and R(x_j) phi(k_j), whose products are the weights."""
+    exact = torch.promote_types(query.dtype, torch.float32)
     key = key.to(exact)
     if mask is not None:
         key = key.masked_fill(~mask[..., None, None], -math.inf)  # whose features are zero
-    turned_key, total = _TurnedKey.apply(key, cosine, sine)  # type: ignore[no-untyped-call]
-    turned_query: Tensor = _TurnedQuery.apply(query.to(exact), total, cosine, sine)  # type: ignore[no-untyped-call]
-    sums: Tensor = turned_key.permute(0, 2, 3, 1) @ value.to(exact).transpose(1, 2)  # (batch, heads, d, d)
-    return (turned_query.transpose(1, 2) @ sums).transpose(1, 2).to(value.dtype)
+    turned_key, total = _TurnedKey.apply(key, *key_turn)  # type: ignore[no-untyped-call]
+    turned_query: Tensor = _TurnedQuery.apply(query.to(exact), total, *turn)  # type: ignore[no-untyped-call]
+    return turned_query, turned_key
+
+
+def turned_sums(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Sums of the values with the products of turned features for weights."""
+    sums: Tensor = key.permute(0, 2, 3, 1) @ value.to(key.dtype).transpose(1, 2)  # (batch, heads, d, d)
+    return (query.transpose(1, 2) @ sums).transpose(1, 2).to(value.dtype)
 
 
 class _TurnedKey(torch.autograd.Function):

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from ...attention import number_layers
+from ...blocks import as_block_options
 from ...geometry import chamfer_distance
 from ..inputs import check_normals
 from ..tokens import Groups, group_points
@@ -122,7 +123,7 @@ class MaskedAutoencoder(nn.Module):
             **blocks,
         )
         if decoder_attention in (None, attention):
-            blocks |= attention_options or {}
+            blocks |= as_block_options(attention_options)
         self.mask_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(dim), std=0.02))
         self.decoder_position = CentreEmbedding(dim)
         decoding = decoder_attention or attention

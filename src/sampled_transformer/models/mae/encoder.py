@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...attention import network_cycle
-from ...blocks import TransformerBlock
+from ...blocks import TransformerBlock, as_block_options
 from ..tokens import GroupEmbedding, Groups
 
 
@@ -95,7 +95,7 @@ class Encoder(nn.Module):
             activation=activation,
             bias=bias,
             drop_path=drop_path,
-            **(attention_options or {}),
+            **as_block_options(attention_options),
         )
 
     def forward(self, groups: Groups) -> Tensor:

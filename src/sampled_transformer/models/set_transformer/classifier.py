@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...blocks import as_block_options
+from ...sets import Integers, settle_form
 from ..inputs import apply_per_set, check_normals, check_width
 from .encoder import SetEncoder
 
@@ -46,7 +48,7 @@ class SetTransformer(nn.Module):
         if classes < 1:
             raise ValueError(f"classes: expected at least 1, got {classes}")
         self.normals = normals
-        options = dict(attention_options or {})
+        options = as_block_options(attention_options)
         self.encoder = SetEncoder(3 + 3 * normals, dim, heads, depth, 1, attention, dropout=dropout, **options)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(dim, classes)
@@ -56,9 +58,13 @@ class SetTransformer(nn.Module):
         points: Tensor,
         normals: Tensor | None = None,
         mask: Tensor | None = None,
-        ptr: Tensor | None = None,
+        ptr: Integers | None = None,
+        *,
+        batch: Integers | None = None,
+        batch_size: int | None = None,
     ) -> Tensor:
-        """Logits (sets, classes) of points (batch, n, 3), padded with `mask`, or packed (total, 3) with `ptr`."""
+        """Logits (sets, classes) of sets in any form; arguments as in `BasicClassifier.forward`."""
+        (points, normals), ptr = settle_form({"points": points, "normals": normals}, mask, ptr, batch, batch_size)
         check_width(points, 3)
         check_normals(normals, points, self.normals)
         features = points if normals is None else torch.cat([points, normals], -1)

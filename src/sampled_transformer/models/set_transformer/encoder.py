@@ -29,6 +29,7 @@ class SetEncoder(nn.Module):
         seeds: number of rows of the result.
         attention: "induced" for ISAB; "dense", "sampled" or "sparse" for SAB.
         dropout: share of the features dropped before the pooling, in training.
+        attention_dropout: share of the attention weights dropped in training, an option of SAB only.
         seed, generator: of the random order in which ISAB with reading="columns" deals out the points.
         options: further options of the blocks.
     """
@@ -43,6 +44,7 @@ class SetEncoder(nn.Module):
         attention: str = "induced",
         *,
         dropout: float = 0.0,
+        attention_dropout: float = 0.0,
         seed: int = 0,
         generator: torch.Generator | None = None,
         **options: Any,
@@ -53,6 +55,8 @@ class SetEncoder(nn.Module):
         if attention != "induced" and attention not in SELF_ATTENTION:
             names = ", ".join(("induced", *SELF_ATTENTION))
             raise ValueError(f"attention: expected one of {names}, got {attention!r}")
+        if attention_dropout:
+            options["dropout"] = attention_dropout
         if attention == "induced":
             check_options("induced attention", options, ISAB_OPTIONS)
         self.inputs, self.seed, self.generator = inputs, seed, generator
