@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     )
     from .blocks import TransformerBlock
     from .cycles import Cycle
+    from .inference.trained_network import TrainedNetwork, load
     from .layers.embedding import PositionEmbedding
-    from .models import BasicClassifier, create_model, list_models
+    from .models import BasicClassifier, list_models
+    from .pretrained import create_model
     from .randomness import cycle_seed
+    from .weights import list_pretrained
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
 _HOME = {
@@ -55,8 +58,11 @@ _HOME = {
     "Cycle": "cycles",
     "cycle_seed": "randomness",
     "BasicClassifier": "models",
-    "create_model": "models",
+    "create_model": "pretrained",
     "list_models": "models",
+    "TrainedNetwork": "inference.trained_network",
+    "load": "inference.trained_network",
+    "list_pretrained": "weights",
 }
 
 __all__ = [
@@ -75,12 +81,15 @@ __all__ = [
     "SparseAttention",
     "StratifiedAttention",
     "SummedAttention",
+    "TrainedNetwork",
     "TransformerBlock",
     "create_attention",
     "create_model",
     "cycle_seed",
     "list_attention",
     "list_models",
+    "list_pretrained",
+    "load",
     "network_cycle",
     "number_layers",
 ]

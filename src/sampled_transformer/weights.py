@@ -47,7 +47,8 @@ def list_pretrained() -> list[str]:
 def find_weights(name: str | Path) -> Path:
     """The weights file for a path, a run folder, the name of weights that ship with the package, or "owner/name".
 
-    The last is a repository on the Hugging Face Hub. We ask for it only if no such file or folder exists.
+    The last is a repository on the Hugging Face Hub. We ask for it only if there is no folder called "owner" here: a
+    mistyped path is no reason to ask the network.
     """
     if not isinstance(name, str | Path):
         raise WeightsError(f"weights: expected a name, a run folder or a file, got {type(name).__name__}")
@@ -58,7 +59,7 @@ def find_weights(name: str | Path) -> Path:
         return path
     if str(name) in list_pretrained():
         return Path(str(files("sampled_transformer") / "weights_shipped" / f"{name}.safetensors"))
-    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(name)):
+    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(name)) and not path.parent.is_dir():
         return download_weights(str(name))
     raise WeightsError(f"{_nowhere(str(name))}{did_you_mean(str(name), list_pretrained())}")
 

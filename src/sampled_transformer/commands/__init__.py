@@ -15,6 +15,7 @@ from .data_list import data_list
 from .data_pack import data_pack
 from .demo import demo
 from .evaluate import evaluate
+from .features import features
 from .fewshot import fewshot
 from .predict import predict
 from .pretrain import pretrain
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "reconstruct": reconstruct,
     "evaluate": evaluate,
     "predict": predict,
+    "features": features,
     "report": report,
     "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},
 }

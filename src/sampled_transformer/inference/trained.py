@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from ..data.transforms import PRESETS
+from ..models import REGISTRY
 from ..randomness import cycle_seed, is_random
 from ..support.printable import printable
+from ..support.registry import look_up
 from ..training.loading import View
 from ..weights import Description, WeightsError
 
@@ -19,7 +22,8 @@ from ..weights import Description, WeightsError
 def view_of(description: Description, path: str | Path) -> View:
     """The view of shapes that the network was trained with (default: 1024 points, no preset)."""
     data = description.notes.get("data", {})
-    normals = bool(description.options.get("normals", True))
+    usual = inspect.signature(look_up("model", description.model, REGISTRY)).parameters.get("normals")
+    normals = bool(description.options.get("normals", usual is not None and usual.default))
     view = View(data.get("preset", "none"), data.get("points", 1024), normals) if isinstance(data, dict) else None
     if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
         raise WeightsError(f"{printable(path)}: expected a valid preset and number of points in its notes, got {data}")

@@ -13,7 +13,7 @@ from torch import nn
 from ..data.errors import DataError
 from ..support.printable import printable
 from ..training.loading import View
-from ..weights import Description, WeightsError, find_weights, load_model
+from ..weights import Description, WeightsError, find_weights, list_pretrained, load_model
 from .features import PointFeatures, layer_name, point_features, set_features, stack
 from .prepared import Form, Prepared, prepare_sets
 from .trained import check_classifier, cycle_probabilities, in_evaluation, pick_device, refuse_mixture, view_of
@@ -78,7 +78,7 @@ class TrainedNetwork:
     @property
     def layers(self) -> list[str]:
         """The names of the layers that `features` knows, from the first to the last."""
-        self.view  # noqa: B018  # refuses networks without features
+        refuse_mixture(self.description, self.name, "a network that reads shapes")
         names: list[str] = self.network.feature_layers  # type: ignore[assignment]
         return names
 
@@ -96,6 +96,11 @@ class TrainedNetwork:
         if self.classes and self.description.model != "mae":
             parts.append(f"{len(self.classes)} classes")
         return f"<TrainedNetwork {printable(self.name)}: {', '.join(parts)}, on {self.device}>"
+
+    def find_layer(self, layer: int | str | None) -> str | None:
+        """The name of a layer given by name or number; an error if the network has no such layer, or no features."""
+        refuse_mixture(self.description, self.name, "a network that reads shapes")
+        return layer_name(self.network, layer)
 
     def prepare(self, points: Any, normals: Any = None, *, name: str = "") -> Any:
         """What the network reads of each set, a `Prepared` or a list of them. The other methods take these, too.
@@ -171,11 +176,38 @@ class TrainedNetwork:
             samples: Average over this many cycles.
         """
         _check_samples(samples)
-        view = self.view
-        name = layer_name(self.network, layer)
-        sets, form = prepare_sets(view, points, normals)
+        name = self.find_layer(layer)
+        sets, form = prepare_sets(self.view, points, normals)
         with in_evaluation(self.network), torch.inference_mode():
             return (self._point_features if per_point else self._pooled)(sets, form, name, samples)
+
+    def save_pretrained(self, folder: str | Path, **options: Any) -> None:
+        """Write model.safetensors, config.json and README.md, a model card, into a folder (needs the extra `hub`).
+
+        An existing README.md is kept. The options are those of `huggingface_hub.ModelHubMixin.save_pretrained`.
+        """
+        _hub().HubNetwork(self).save_pretrained(folder, **options)
+
+    def push_to_hub(self, repository: str, **options: Any) -> str:
+        """Upload what `save_pretrained` writes to "owner/name" on the Hugging Face Hub; returns the address.
+
+        The options are those of `huggingface_hub.ModelHubMixin.push_to_hub`, such as `private` and `token`.
+        """
+        address: str = _hub().HubNetwork(self).push_to_hub(repository, **options)
+        return address
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, device: str | torch.device | None = None, **options: Any
+    ) -> TrainedNetwork:
+        """Load what `save_pretrained` wrote, a repository "owner/name" on the Hugging Face Hub, or what `load` takes.
+
+        The options are those of `huggingface_hub.ModelHubMixin.from_pretrained`, such as `revision` and `cache_dir`.
+        """
+        if Path(name).is_file() or str(name) in list_pretrained():
+            return load(name, device)
+        trained: TrainedNetwork = _hub().HubNetwork.from_pretrained(name, device=device, **options).trained
+        return trained
 
     def _pooled(self, sets: list[Prepared], form: Form, layer: str | None, samples: int) -> np.ndarray:
         parts = []
@@ -202,6 +234,17 @@ class TrainedNetwork:
     def _batches(self, sets: Sequence[Prepared]) -> Iterator[Sequence[Prepared]]:
         for begin in range(0, len(sets), self.batch):
             yield sets[begin : begin + self.batch]
+
+
+def _hub() -> Any:
+    """The module that needs huggingface_hub, which is an extra and takes a while to load."""
+    try:
+        from . import hub
+    except ModuleNotFoundError as error:
+        if error.name != "huggingface_hub":
+            raise
+        raise ValueError('huggingface_hub is not installed: pip install "sampled-transformer[hub]"') from None
+    return hub
 
 
 def _check_samples(samples: int) -> None:
