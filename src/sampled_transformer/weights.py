@@ -79,8 +79,13 @@ def download_weights(repository: str, **options: Any) -> Path:
     try:
         return Path(hf_hub_download(repository, FILE, **options))
     except (OSError, ValueError) as error:  # every failure of the Hub is one of them
-        reason = " ".join(str(error).split())[:200]
-        raise WeightsError(f"{_nowhere(repository)}, nor found on the Hugging Face Hub ({reason})") from None
+        raise not_on_the_hub(repository, error) from None
+
+
+def not_on_the_hub(repository: str, error: Exception) -> WeightsError:
+    """The error for a repository that could not be loaded."""
+    reason = " ".join(str(error).split()).partition(". ")[0]
+    return WeightsError(f"{_nowhere(repository)}, nor found on the Hugging Face Hub ({reason})")
 
 
 def _nowhere(name: str) -> str:

@@ -33,6 +33,7 @@ def layer_name(network: nn.Module, layer: int | str | None) -> str | None:
     raise ValueError(f"layer: expected {known}, got {layer!r}")
 
 
+@torch.inference_mode()
 def set_features(
     network: nn.Module, points: Tensor, normals: Tensor | None, layer: str | None = None, samples: int = 1
 ) -> Tensor:
@@ -47,12 +48,13 @@ def set_features(
     return cycle_passes(network, ask, samples).mean(0)
 
 
+@torch.inference_mode()
 def point_features(
     network: nn.Module, sets: Sequence[Prepared], layer: str | None = None, samples: int = 1
 ) -> list[PointFeatures]:
     """Features before pooling, averaged over cycles. A point that was read several times has one row."""
     points, normals = stack(sets, next(network.parameters()).device)
-    found: list[list[np.ndarray]] = []
+    found: list[np.ndarray] = []
 
     def ask() -> Tensor:
         if layer is None:

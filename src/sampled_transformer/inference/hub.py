@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 from huggingface_hub import EvalResult, ModelCard, ModelCardData, ModelHubMixin
+from huggingface_hub.errors import HFValidationError
 
-from ..weights import FILE, Description, download_weights, save_model
+from ..weights import FILE, Description, download_weights, not_on_the_hub, save_model
 from .trained_network import TrainedNetwork, load
 
 PAPER = "https://openreview.net/forum?id=F7f4BYnDAIc"
@@ -50,6 +51,15 @@ class HubNetwork(ModelHubMixin, library_name=LIBRARY, paper_url=PAPER):  # type:
     def generate_model_card(self, license: str | None = None, **_options: Any) -> ModelCard:
         """The model card that the description allows; `model_card_kwargs={"license": "mit"}` adds a licence."""
         return model_card(self.trained.description, self.trained.name, license)
+
+
+def from_hub(name: str, device: str | torch.device | None, **options: Any) -> TrainedNetwork:
+    """Load a folder or a repository; the options are those of `ModelHubMixin.from_pretrained`."""
+    try:
+        found: HubNetwork = HubNetwork.from_pretrained(name, device=device, **options)
+    except (OSError, HFValidationError) as error:
+        raise not_on_the_hub(name, error) from None
+    return found.trained
 
 
 def without_folders(notes: Any) -> Any:

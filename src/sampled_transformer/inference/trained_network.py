@@ -178,7 +178,7 @@ class TrainedNetwork:
         _check_samples(samples)
         name = self.find_layer(layer)
         sets, form = prepare_sets(self.view, points, normals)
-        with in_evaluation(self.network), torch.inference_mode():
+        with in_evaluation(self.network):
             return (self._point_features if per_point else self._pooled)(sets, form, name, samples)
 
     def save_pretrained(self, folder: str | Path, **options: Any) -> None:
@@ -206,7 +206,7 @@ class TrainedNetwork:
         """
         if Path(name).is_file() or str(name) in list_pretrained():
             return load(name, device)
-        trained: TrainedNetwork = _hub().HubNetwork.from_pretrained(name, device=device, **options).trained
+        trained: TrainedNetwork = _hub().from_hub(str(name), device, **options)
         return trained
 
     def _pooled(self, sets: list[Prepared], form: Form, layer: str | None, samples: int) -> np.ndarray:
