@@ -74,7 +74,7 @@ def test_without_weights_it_is_that_of_the_models() -> None:
     [
         (
             {"name": "modelnet40"},
-            r"got the weights 'modelnet40': load\(\"modelnet40\"\) or create_model\(\"basic\", pretrained=\"modelnet40\"\)",
+            r"got the weights 'modelnet40': load\(.modelnet40.\) or create_model\(.basic., pretrained=.modelnet40.\)",
         ),
         ({}, f"model: expected one of {', '.join(list_models())}, got None"),
         ({"name": "basik", "classes": 3}, "model: expected one of .*, got 'basik'; did you mean 'basic'"),
@@ -87,7 +87,10 @@ def test_without_weights_it_is_that_of_the_models() -> None:
             "pretrained: expected weights of the model 'hierarchical', got bricks, which holds a 'basic'",
         ),
         ({"pretrained": "bricks", "dim": 32}, r"pretrained: expected weights with position_mlp.* of shape \(32, 64\)"),
-        ({"pretrained": "bricks", "normals": False}, "pretrained: expected weights without normal_mlp.*, got bricks with"),
+        (
+            {"pretrained": "bricks", "normals": False},
+            "pretrained: expected weights without normal_mlp.*, got bricks",
+        ),
         ({"pretrained": "bricks", "attention": "induced"}, "pretrained: expected weights with .*inducing, got bricks"),
         ({"pretrained": "bricks", "colour": 3}, "expected an option of the network 'basic' .*, got 'colour'"),
         ({"name": "mae-classifier", "pretrained": "modelnet40-mae"}, "classes: expected a value"),
@@ -104,7 +107,7 @@ def test_what_cannot_be_is_refused_in_one_line(arguments: dict[str, Any], messag
 
 
 def test_the_models_know_no_trained_weights() -> None:
-    with pytest.raises(ValueError, match="use sampled_transformer.create_model"):
+    with pytest.raises(ValueError, match="pretrained: expected none here, got weights; sampled_transformer"):
         models.create_model("basic", pretrained="bricks")
 
 
@@ -112,5 +115,5 @@ def test_a_hub_repository_goes_through_the_same_door(tmp_path: Path, monkeypatch
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(WeightsError, match="owner/name: no such file, .* nor found on the Hugging Face Hub"):
+    with pytest.raises(WeightsError, match=r"owner/name: no such file, .* nor found on the Hugging Face Hub"):
         create_model("basic", pretrained="owner/name")

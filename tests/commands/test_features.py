@@ -25,7 +25,9 @@ def test_one_row_per_file_and_one_line_per_broken_file(
 ) -> None:
     (files / "broken.off").write_text("OFF\n9 9 9\n")
     out = tmp_path / "out.npz"
-    assert main(["features", str(files), str(tmp_path / "none.ply"), "--weights", str(classifier), "--out", str(out)]) == 1
+    assert (
+        main(["features", str(files), str(tmp_path / "none.ply"), "--weights", str(classifier), "--out", str(out)]) == 1
+    )
     captured = capsys.readouterr()
     assert captured.err.splitlines() == [
         f"could not be read: {files}/broken.off: header claims 9 vertices and 9 faces, but only 0 lines follow",
@@ -127,7 +129,9 @@ def test_nothing_is_written_if_nothing_was_read(
     classifier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
-    assert main(["features", str(tmp_path / "empty"), "--weights", str(classifier), "--out", str(tmp_path / "a.npz")]) == 1
+    assert (
+        main(["features", str(tmp_path / "empty"), "--weights", str(classifier), "--out", str(tmp_path / "a.npz")]) == 1
+    )
     first, second = capsys.readouterr().err.splitlines()
     assert first == f"could not be read: {tmp_path}/empty: no file of a known format in this folder"
     assert second.endswith(f"{tmp_path}/a.npz: not written, because no file could be read")

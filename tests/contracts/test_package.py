@@ -9,7 +9,7 @@ import pytest
 
 import sampled_transformer
 
-HEAVY = ["lightning", "plotly", "sklearn", "scipy", "trimesh", "h5py", "viser", "onnx"]
+HEAVY = ["lightning", "plotly", "sklearn", "scipy", "trimesh", "h5py", "viser", "onnx", "huggingface_hub", "pyarrow"]
 
 
 def loaded_after(program: str) -> set[str]:

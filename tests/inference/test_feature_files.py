@@ -57,7 +57,9 @@ def test_csv_gives_every_number_back(tmp_path: Path) -> None:
         heading, *rows = csv.reader(file)
     assert heading == ["file", "row", "x", "y", "z", "f0", "f1", "f2", "f3", "f4"]
     assert [row[:2] for row in rows] == [["a.off", "-1"]] * 3 + [["b, c.xyz", "4"], ["b, c.xyz", "9"]]
-    np.testing.assert_array_equal(np.array([row[2:5] for row in rows]).astype(float), np.concatenate([c[1] for c in CLOUDS]))
+    np.testing.assert_array_equal(
+        np.array([row[2:5] for row in rows]).astype(float), np.concatenate([c[1] for c in CLOUDS])
+    )
     found = np.array([row[5:] for row in rows]).astype(np.float32)
     np.testing.assert_array_equal(found, np.concatenate([c[0] for c in CLOUDS]))
 
@@ -105,7 +107,7 @@ def test_our_own_files_are_known(tmp_path: Path) -> None:
 
 def test_other_targets_are_refused(tmp_path: Path) -> None:
     check_feature_file(str(tmp_path / "a.NPZ"))
-    with pytest.raises(ValueError, match=r"out: expected a file name ending in \.npz or \.csv or \.parquet, got 'a.pkl'"):
+    with pytest.raises(ValueError, match=r"out: expected a file name ending in \.npz or \.csv or \.parquet, got"):
         check_feature_file("a.pkl")
     with pytest.raises(ValueError, match="out: expected a file in an existing folder"):
         check_feature_file(str(tmp_path / "nowhere" / "a.csv"))

@@ -110,7 +110,9 @@ def test_samples_average_over_cycles(kind: str, tmp_path: Path) -> None:
             positions, features = net.network.forward_points(points, normals)
         rows.append(in_drawn_order(net, one, features[0], positions[0]))
     with torch.inference_mode():
-        np.testing.assert_allclose(set_features(net.network, points, normals, samples=3)[0], np.mean(pooled, 0), atol=1e-6)
+        np.testing.assert_allclose(
+            set_features(net.network, points, normals, samples=3)[0], np.mean(pooled, 0), atol=1e-6
+        )
         (found,) = point_features(net.network, [one], samples=3)
     expected = np.mean(rows, 0)
     scale = one.points.numpy()

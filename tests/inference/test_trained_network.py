@@ -143,7 +143,9 @@ def test_one_set_gives_one_answer_and_several_give_several(net: TrainedNetwork) 
     assert net.predict(points[0]) in CLASSES
     assert net.predict(points) == [net.predict(one) for one in points] == net.predict(list(points))
     assert net.predict(torch.from_numpy(points)) == net.predict(points)
-    assert net.predict(torch.nested.nested_tensor(list(torch.from_numpy(points)), layout=torch.jagged)) == net.predict(points)
+    assert net.predict(torch.nested.nested_tensor(list(torch.from_numpy(points)), layout=torch.jagged)) == net.predict(
+        points
+    )
     assert net.probabilities(points[0]).mean.shape == (3,)
     assert net.probabilities(points[:1]).mean.shape == (1, 3)
     assert net.features(points[0]).shape == (16,)
@@ -215,7 +217,7 @@ def test_layers_by_name_and_by_number(kind: str, tmp_path: Path) -> None:
     expected = r"layer: expected (0 to \d+, or one of .*|None, as the network has no block), got 'blocks\.7'"
     with pytest.raises(ValueError, match=expected):
         net.features(points, layer="blocks.7")
-    with pytest.raises(ValueError, match="layer: expected .*, got 99"):
+    with pytest.raises(ValueError, match=r"layer: expected .*, got 99"):
         net.features(points, layer=99)
 
 
@@ -273,7 +275,7 @@ def test_networks_without_classes_say_what_they_can_do(tmp_path: Path) -> None:
         with pytest.raises(WeightsError, match="modelnet40-mae: expected a classifier, got a 'mae', which gives feat"):
             ask(cloud(50))
     for ask in (mixtures.predict, mixtures.probabilities, mixtures.features, mixtures.prepare):
-        with pytest.raises(WeightsError, match="mixtures: expected .*, which finds clusters; use it with `cluster"):
+        with pytest.raises(WeightsError, match=r"mixtures: expected .*, which finds clusters; use it with `cluster"):
             ask(cloud(50))
     with pytest.raises(WeightsError, match="which finds clusters"):
         mixtures.layers  # noqa: B018
@@ -297,7 +299,11 @@ def test_an_answer_that_is_not_finite_is_an_error(tmp_path: Path) -> None:
         network.blocks[0].feed_forward.contract.weight.fill_(torch.nan)
     save_model(network, tmp_path / "w.safetensors", description)
     net = load(tmp_path / "w.safetensors")
-    asked: list[tuple[Any, dict[str, Any]]] = [(net.predict, {}), (net.features, {}), (net.features, {"per_point": True})]
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        (net.predict, {}),
+        (net.features, {}),
+        (net.features, {"per_point": True}),
+    ]
     for ask, options in asked:
         with pytest.raises(DataError, match=r"points\[0\]: the network's output is not finite"):
             ask([cloud(50)], **options)

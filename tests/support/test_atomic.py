@@ -45,5 +45,5 @@ def test_targets_are_refused_before_any_work(tmp_path) -> None:
         check_target("out", "a.txt", ".json", ".csv")
     (tmp_path / "folder.csv").mkdir()
     for name in ("nowhere/a.csv", "folder.csv"):
-        with pytest.raises(ValueError, match="out: expected a file in an existing folder, got '.*csv'"):
+        with pytest.raises(ValueError, match=r"out: expected a file in an existing folder, got '.*csv'"):
             check_target("out", str(tmp_path / name), ".json", ".csv")

@@ -194,14 +194,10 @@ class Command:
 
     def _spelled(self, words: Sequence[str]) -> list[str]:
         """The words with options as we write them: --per-point is --per_point."""
-        names = {name for option in self.options() for name in _names(option)} | {"--print_config"}
-        spelled = []
-        for word in words:
-            name, sign, value = word.partition("=")
-            ours = f"--{name[2:].replace('-', '_')}"
-            known = name.startswith("--") and name not in names and ours in names
-            spelled.append(f"{ours}{sign}{value}" if known else word)
-        return spelled
+        names = ["--print_config", *(name for option in self.options() for name in _names(option))]
+        ours = {name.replace("_", "-"): name for name in names}
+        parts = [word.partition("=") for word in words]
+        return ["".join([ours.get(name, name), *rest]) for name, *rest in parts]
 
     def _beginning(self, layers: Sequence[Tree]) -> list[Tree]:
         """What files and the command line override: the run to resume, or the recipe."""

@@ -99,9 +99,7 @@ def read_shape(
     path = Path(path)
     raw = read_raw(path)
     with named_errors(printable(path)):
-        return draw_shape(
-            raw, name or path.name, points=points, normals=normals, seed=seed, normalise=normalise
-        ).shape
+        return draw_shape(raw, name or path.name, points=points, normals=normals, seed=seed, normalise=normalise).shape
 
 
 def read_raw(path: Path) -> Mesh | Cloud:

@@ -1,9 +1,9 @@
 """Files of features: .npz, .csv or .parquet, of one row per shape or one row per point. Nothing is pickled.
 
-| file            | per shape                           | per point                                                  |
-|-----------------|-------------------------------------|------------------------------------------------------------|
-| .npz            | names (shapes,), features (shapes, d) | names, ptr (shapes + 1,), points (total, 3), rows (total,), features (total, d) |
-| .csv, .parquet  | file, f0, f1, ...                   | file, row, x, y, z, f0, f1, ...                            |
+| file           | one row per shape                     | one row per point                                        |
+|----------------|---------------------------------------|----------------------------------------------------------|
+| .npz           | names (shapes,), features (shapes, d) | also ptr (shapes + 1,), points (total, 3), rows (total,) |
+| .csv, .parquet | file, f0, f1, ...                     | file, row, x, y, z, f0, f1, ...                          |
 
 Shape i has the rows ptr[i] to ptr[i + 1]. `row` is the row of the point in its file, and -1 for a point on a mesh.
 """

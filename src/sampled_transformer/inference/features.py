@@ -26,7 +26,7 @@ def layer_name(network: nn.Module, layer: int | str | None) -> str | None:
     """The name of a layer, given by name or by number; negative numbers count from the last."""
     names: list[str] = network.feature_layers  # type: ignore[assignment]
     if layer is None or layer in names:
-        return layer  # type: ignore[return-value]
+        return None if layer is None else str(layer)
     if isinstance(layer, int) and -len(names) <= layer < len(names):
         return names[layer]
     known = f"0 to {len(names) - 1}, or one of {', '.join(names)}" if names else "None, as the network has no block"
@@ -65,7 +65,8 @@ def point_features(
         found[:] = [_match(*pair) for pair in zip(points.cpu().numpy(), positions.cpu().numpy(), strict=True)]
         orders = torch.from_numpy(np.stack([np.argsort(index) for index in found])).to(x.device)
         found[:] = [np.sort(index) for index in found]
-        return x.float().gather(1, orders[..., None].expand(-1, -1, x.shape[-1]))
+        sorted_rows: Tensor = x.float().gather(1, orders[..., None].expand(-1, -1, x.shape[-1]))
+        return sorted_rows
 
     features = cycle_passes(network, ask, samples).mean(0).cpu().numpy()
     return [_rows(*each) for each in zip(sets, features, found, strict=True)]

@@ -18,7 +18,7 @@ PAPER = "https://openreview.net/forum?id=F7f4BYnDAIc"
 LIBRARY = "sampled-transformer"
 
 
-class HubNetwork(ModelHubMixin, library_name=LIBRARY, paper_url=PAPER):  # type: ignore[misc]
+class HubNetwork(ModelHubMixin, library_name=LIBRARY, paper_url=PAPER):
     """A trained network with `save_pretrained`, `from_pretrained` and `push_to_hub`.
 
     The weights file describes itself, so that loading reads nothing else. config.json repeats the description for
@@ -80,8 +80,7 @@ def model_card(description: Description, name: str, license: str | None = None) 
     accuracy = notes.get("figures", {}).get("test_accuracy")
     results = None
     if accuracy is not None and source is not None:
-        kind = ("point-cloud-classification", "Point cloud classification")
-        results = [EvalResult(kind[0], source, source, "accuracy", accuracy, task_name=kind[1])]
+        results = [EvalResult("point-cloud-classification", source, source, "accuracy", accuracy)]
     card = ModelCardData(
         library_name=LIBRARY,
         license=license or notes.get("license"),

@@ -72,8 +72,10 @@ class EmptyFolder(DataError):
 def files_below(places: Sequence[str]) -> Iterator[Path | EmptyFolder]:
     """The given files, and those of known formats below the given folders, in the given order."""
     for place in map(Path, places):
-        found = sorted(_shapes_in(place)) if place.is_dir() else [place]
-        yield from found or [EmptyFolder(place)]
+        found: list[Path] = sorted(_shapes_in(place)) if place.is_dir() else [place]
+        if not found:
+            yield EmptyFolder(place)
+        yield from found
 
 
 def _shapes_in(folder: Path) -> Iterator[Path]:

@@ -112,13 +112,14 @@ def _notes(view: View, raw: Mesh | Cloud, draw: Draw) -> tuple[str, ...]:
 
 def _transformed(view: View, draw: Draw, where: str, notes: tuple[str, ...]) -> Prepared:
     transform = view.transforms()[1]
-    drawn = torch.from_numpy(draw.shape.points)[None]
-    points, normals = transform(drawn, None if draw.shape.normals is None else torch.from_numpy(draw.shape.normals)[None])
+    drawn, own = torch.from_numpy(draw.shape.points)[None], draw.shape.normals
+    points, normals = transform(drawn, None if own is None else torch.from_numpy(own)[None])
     # A transform may put points in another order, and takes what comes as normals along: their numbers as well.
     numbers = torch.arange(drawn.shape[1], dtype=torch.float64)[None, :, None].expand(drawn.shape)
-    _, order = transform(drawn, numbers)
-    assert order is not None
-    return Prepared(where, points[0], None if normals is None else normals[0], notes, draw, order[0, :, 0].long().numpy())
+    _, moved = transform(drawn, numbers)
+    assert moved is not None
+    order = moved[0, :, 0].long().numpy()
+    return Prepared(where, points[0], None if normals is None else normals[0], notes, draw, order)
 
 
 def _is_trimesh(thing: Any) -> bool:

@@ -76,7 +76,7 @@ def in_evaluation(network: nn.Module) -> Iterator[None]:
 
 
 def cycle_passes(network: nn.Module, ask: Callable[[], Tensor], samples: int) -> Tensor:
-    """What `ask()` gives with the cycle seeds 0 to samples - 1, (samples, ...), or once if the network is not random."""
+    """What `ask()` gives with the cycle seeds 0 to samples - 1, (samples, ...); once if the network is not random."""
     passes = []
     for seed in range(samples if is_random(network) else 1):
         with cycle_seed(network, seed):

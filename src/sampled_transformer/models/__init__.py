@@ -53,7 +53,7 @@ def create_model(name: str, **options: Any) -> nn.Module:
         options: the arguments of its class.
     """
     if "pretrained" in options:
-        raise ValueError("pretrained: expected new weights here, got trained ones: use sampled_transformer.create_model")
+        raise ValueError("pretrained: expected none here, got weights; sampled_transformer.create_model takes them")
     network = look_up("model", name, REGISTRY)
     parameters = inspect.signature(network).parameters
     check_options(f"the network {name!r}", options, parameters)

@@ -98,7 +98,7 @@ class MaskedAutoencoderClassifier(nn.Module):
         return torch.cat([tokens[:, 0], tokens[:, 1:].amax(1)], 1)
 
     def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The centres of the groups, (batch, groups, 3), and their tokens (batch, groups, dim), without a class token."""
+        """The centres of the groups, (batch, groups, 3), and their tokens, (batch, groups, dim)."""
         centres, tokens = self._encode(points, normals)
         return centres, tokens[:, -self.groups :]
 
