@@ -73,6 +73,10 @@ def test_forms() -> None:
         assert torch.equal(sets[0].points, prepare_sets(VIEW, points[0])[0][0].points)
     prepared, _ = prepare_sets(VIEW, points)
     assert prepare_sets(VIEW, prepared[0])[0][0] is prepared[0]
+    with pytest.raises(
+        DataError, match=r"points: expected a set prepared for View\(.*normals=False\), got one for View"
+    ):
+        prepare_sets(POSITIONS, prepared[0])
 
 
 def test_what_is_in_memory_is_not_changed() -> None:

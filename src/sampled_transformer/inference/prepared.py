@@ -31,6 +31,7 @@ class Prepared:
     """One set as a network reads it: drawn, normalised and transformed."""
 
     name: str  # of the file or the argument
+    view: View  # of the network
     points: Tensor  # (n, 3) float32
     normals: Tensor | None  # (n, 3) float32, if the network reads them
     notes: tuple[str, ...]  # what is worth knowing about the way there
@@ -83,6 +84,8 @@ def _split_normals(normals: Any, count: int, form: Form) -> Sequence[Any]:
 
 def _prepare(view: View, one: Any, normals: Any, where: str, name: str) -> Prepared:
     if isinstance(one, Prepared):
+        if one.view != view:
+            raise DataError(f"{where}: expected a set prepared for {view}, got one for {one.view}")
         return one
     if isinstance(one, str | os.PathLike):
         path = Path(one)
@@ -119,7 +122,7 @@ def _transformed(view: View, draw: Draw, where: str, notes: tuple[str, ...]) -> 
     _, moved = transform(drawn, numbers)
     assert moved is not None
     order = moved[0, :, 0].long().numpy()
-    return Prepared(where, points[0], None if normals is None else normals[0], notes, draw, order)
+    return Prepared(where, view, points[0], None if normals is None else normals[0], notes, draw, order)
 
 
 def _is_trimesh(thing: Any) -> bool:
