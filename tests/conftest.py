@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data import Pack, write_pack
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test touches the network
 
 CLASSES = ("needle", "disc", "ball")
 FLATNESS = np.array([[0.05, 0.05, 1.0], [1.0, 1.0, 0.05], [1.0, 1.0, 1.0]])

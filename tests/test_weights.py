@@ -13,7 +13,7 @@ from sampled_transformer.weights import (
     WeightsError,
     describe_model,
     find_weights,
-    list_weights,
+    list_pretrained,
     load_model,
     save_model,
 )
@@ -122,7 +122,7 @@ def test_weights_are_found_by_path_by_run_and_by_name(tmp_path: Path) -> None:
     save_model(trained(), path, DESCRIPTION)
     assert find_weights(str(path)) == path
     assert find_weights(str(tmp_path)) == path
-    for name in list_weights():
+    for name in list_pretrained():
         assert find_weights(name).is_file()
     with pytest.raises(WeightsError, match=r"brick: no such file, run folder or shipped weights \(.*mean 'bricks'"):
         find_weights("brick")

@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from .blocks import TransformerBlock
     from .cycles import Cycle
     from .drop_in import MultiheadAttention, TransformerEncoderLayer, from_torch, to_torch
+    from .inference.trained_network import TrainedNetwork, load
     from .layers.embedding import PositionEmbedding
-    from .models import BasicClassifier, create_model, list_models
+    from .models import BasicClassifier, list_models
+    from .pretrained import create_model
     from .randomness import cycle_seed
+    from .weights import list_pretrained
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
 _HOME = {
@@ -64,8 +67,11 @@ _HOME = {
     "to_torch": "drop_in",
     "cycle_seed": "randomness",
     "BasicClassifier": "models",
-    "create_model": "models",
+    "create_model": "pretrained",
     "list_models": "models",
+    "TrainedNetwork": "inference.trained_network",
+    "load": "inference.trained_network",
+    "list_pretrained": "weights",
 }
 
 __all__ = [
@@ -86,6 +92,7 @@ __all__ = [
     "SparseAttention",
     "StratifiedAttention",
     "SummedAttention",
+    "TrainedNetwork",
     "TransformerBlock",
     "TransformerEncoderLayer",
     "attention_pairs",
@@ -95,6 +102,8 @@ __all__ = [
     "from_torch",
     "list_attention",
     "list_models",
+    "list_pretrained",
+    "load",
     "network_cycle",
     "number_layers",
     "to_torch",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -18,6 +19,7 @@ from .support.printable import printable
 from .support.registry import did_you_mean
 
 FORMAT = "sampled-transformer 1"
+FILE = "model.safetensors"  # the weights in a run folder, and in a repository on the Hugging Face Hub
 
 
 class WeightsError(ValueError):
@@ -34,25 +36,60 @@ class Description:
     notes: Mapping[str, Any] = field(default_factory=dict)  # how it was trained, and its results
 
 
-def list_weights() -> list[str]:
-    """The names of the weights that ship with the package."""
+def list_pretrained() -> list[str]:
+    """The names of the weights that ship with the package: what `load` and `create_model(pretrained=...)` take."""
     folder = files("sampled_transformer") / "weights_shipped"
     if not folder.is_dir():
         return []
     return sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".safetensors"))
 
 
-def find_weights(name: str) -> Path:
-    """The weights file for a path, a run folder, or the name of weights that ship with the package."""
+def find_weights(name: str | Path) -> Path:
+    """The weights file for a path, a run folder, the name of weights that ship with the package, or "owner/name".
+
+    The last is a repository on the Hugging Face Hub. We ask for it only if there is no folder called "owner" here: a
+    mistyped path is no reason to ask the network.
+    """
+    if not isinstance(name, str | Path):
+        raise WeightsError(f"weights: expected a name, a run folder or a file, got {type(name).__name__}")
     path = Path(name)
     if path.is_dir():
-        return path / "model.safetensors"
+        return path / FILE
     if path.is_file():
         return path
-    if name in list_weights():
+    if str(name) in list_pretrained():
         return Path(str(files("sampled_transformer") / "weights_shipped" / f"{name}.safetensors"))
-    known, hint = ", ".join(list_weights()), did_you_mean(name, list_weights())
-    raise WeightsError(f"{printable(name)}: no such file, run folder or shipped weights ({known}){hint}")
+    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(name)) and not path.parent.is_dir():
+        return download_weights(str(name))
+    raise WeightsError(f"{_nowhere(str(name))}{did_you_mean(str(name), list_pretrained())}")
+
+
+def download_weights(repository: str, **options: Any) -> Path:
+    """The weights file of a repository on the Hugging Face Hub, from the local cache if it is there already.
+
+    Args:
+        repository: "owner/name".
+        options: of `huggingface_hub.hf_hub_download`, such as `revision`.
+    """
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError:
+        install = 'to look on the Hugging Face Hub: pip install "sampled-transformer[hub]"'
+        raise WeightsError(f"{_nowhere(repository)}; {install}") from None
+    try:
+        return Path(hf_hub_download(repository, FILE, **options))
+    except (OSError, ValueError) as error:  # every failure of the Hub is one of them
+        raise not_on_the_hub(repository, error) from None
+
+
+def not_on_the_hub(repository: str, error: Exception) -> WeightsError:
+    """The error for a repository that could not be loaded."""
+    reason = " ".join(str(error).split()).partition(". ")[0]
+    return WeightsError(f"{_nowhere(repository)}, nor found on the Hugging Face Hub ({reason})")
+
+
+def _nowhere(name: str) -> str:
+    return f"{printable(name)}: no such file, run folder or shipped weights ({', '.join(list_pretrained())})"
 
 
 def save_model(network: nn.Module, path: str | Path, description: Description) -> None:
@@ -72,12 +109,13 @@ def save_model(network: nn.Module, path: str | Path, description: Description) -
 
 
 def describe_model(path: str | Path) -> Description:
-    """Read the metadata of a file, without its weights."""
-    return _open(path)[0]
+    """Read the metadata of a file, run folder or name, without its weights."""
+    return _open(find_weights(path))[0]
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[nn.Module, Description]:
-    """Load the network of a file, in evaluation mode. Nothing in the file can run code."""
+    """Load the network of a file, run folder or name, in evaluation mode. Nothing in the file can run code."""
+    path = find_weights(path)
     description, tensors = _open(path, device)
     try:
         network = create_model(description.model, **description.options).to(device)
@@ -99,11 +137,11 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[nn
     return network.eval(), description
 
 
-def _open(path: str | Path, device: torch.device | str | None = None) -> tuple[Description, dict[str, torch.Tensor]]:
+def _open(path: Path, device: torch.device | str | None = None) -> tuple[Description, dict[str, torch.Tensor]]:
     """Read the description and, if a device is given, the tensors."""
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
+    if not path.is_file():
         raise WeightsError(f"{printable(path)}: no such file")
     try:
         with safe_open(path, "pt", device=str(device or "cpu")) as file:

@@ -11,7 +11,7 @@ import torch
 
 from sampled_transformer import create_model
 from sampled_transformer.clustering.evaluation import best_of, load_mixture_network
-from sampled_transformer.clustering.fit import Clusters, central_points, check_target, fit, read_points, write_clusters
+from sampled_transformer.clustering.fit import Clusters, central_points, fit, read_points, write_clusters
 from sampled_transformer.clustering.likelihood import log_likelihood
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.models.mixture import Mixture
@@ -196,10 +196,6 @@ def test_bad_files_and_options(weights: Path, tmp_path: Path) -> None:
         fit(tmp_path / "a.ply", weights, refine=-1)
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         fit(tmp_path / "a.ply", weights, samples=0)
-    with pytest.raises(ValueError, match=r"out: expected a file name ending in \.json or \.csv, got 'a\.txt'"):
-        check_target("out", "a.txt", ".json", ".csv")
-    with pytest.raises(ValueError, match=r"out: expected a file in an existing folder, got '.*nowhere.a\.csv'"):
-        check_target("out", str(tmp_path / "nowhere" / "a.csv"), ".json", ".csv")
     np.save(tmp_path / "text.npy", np.full((9, 2), "a"))
     with pytest.raises(DataError, match=r"text\.npy: "):
         fit(tmp_path / "text.npy", weights)

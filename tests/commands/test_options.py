@@ -217,3 +217,15 @@ def test_help_says_what_one_types() -> None:
     assert "usage: program collect FILE MORE [options] Collect what was given. More about it." in text
     assert "--memory, --no-memory Measure memory too, at 10 % (default: true)." in text
     assert "--normals {keep,none} Normals to write (default: keep)." in text
+
+
+def test_hyphens_are_read_as_underscores() -> None:
+    def act(per_point: bool = False, mask_ratio: float = 0.5, name: str = "") -> tuple[bool, float, str]:
+        """Act."""
+        return per_point, mask_ratio, name
+
+    command = Command("program act", act)
+    assert command(["--per-point", "--mask-ratio=0.7", "--name", "a-b"]) == (True, 0.7, "a-b")
+    assert command(["--no-per-point", "--mask-ratio", "-1"]) == (False, -1, "")
+    with pytest.raises(ValueError, match="got --per-pint; did you mean --per_point"):
+        command(["--per-pint"])

@@ -26,7 +26,7 @@ FLOORS = [
     ["models"],
     ["weights"],
     ["training", "inference", "clustering"],
-    ["report"],
+    ["pretrained", "report"],
     ["commands"],
     ["cli", "__main__", "__init__"],
 ]

@@ -11,13 +11,13 @@ import torch
 import trimesh
 
 from sampled_transformer.cli import main
-from sampled_transformer.weights import describe_model, find_weights, list_weights, load_model
+from sampled_transformer.weights import describe_model, find_weights, list_pretrained, load_model
 
 MODELS = {"modelnet40-mae": "mae", "mixtures": "set-transformer-mixture"}
 RESULTS = Path(__file__).parents[2] / "results" / "weights"
 
 
-@pytest.mark.parametrize("name", list_weights())
+@pytest.mark.parametrize("name", list_pretrained())
 def test_small_and_silent_about_the_machine_that_made_them(name: str) -> None:
     path = find_weights(name)
     assert path.stat().st_size <= 4_000_000

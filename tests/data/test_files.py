@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import laspy
 import numpy as np
@@ -11,7 +12,9 @@ import trimesh
 from pypcd4 import PointCloud
 
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.files import LARGEST_FILE, READERS, read_shape
+from sampled_transformer.data.files import LARGEST_FILE, READERS, check_raw, draw_shape, read_raw, read_shape
+from sampled_transformer.data.formats.meshes import Mesh
+from sampled_transformer.data.formats.point_files import Cloud
 
 MESHES = ("off", "ply", "obj", "stl", "glb", "gltf")
 CLOUDS = ("xyz", "txt", "csv", "pts", "npy", "npz", "pcd", "las", "laz")
@@ -251,3 +254,32 @@ read_shape(sys.argv[1])
 assert not {"torch", "trimesh", "scipy"} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.off")], check=True)
+
+
+@pytest.mark.parametrize("size", [30, 50, 80])
+def test_what_is_in_memory_is_drawn_as_from_a_file(size: int, tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(size=(size, 3)) + 1e6
+    np.save(tmp_path / "a.npy", points)
+    draw = draw_shape(check_raw(Cloud(points)), "a.npy", points=50, normals="estimate")
+    expected = read_shape(tmp_path / "a.npy", points=50, normals="estimate")
+    for own, other in zip(draw.shape, expected, strict=True):
+        np.testing.assert_array_equal(own, other)
+    np.testing.assert_array_equal(draw.places, points[draw.rows])
+    assert len(np.unique(draw.rows)) == draw.shape.distinct == min(size, 50)
+
+
+def test_points_on_a_mesh_have_places_but_no_rows() -> None:
+    corners = np.array([[0.0, 0, 5], [8, 0, 5], [0, 8, 5]])
+    draw = draw_shape(check_raw(Mesh(corners, np.array([[0, 1, 2]]))), points=40)
+    assert draw.rows is None
+    np.testing.assert_allclose(draw.places[:, 2], 5)
+    assert np.abs(draw.shape.points).max() <= 1
+
+
+def test_what_a_file_holds_comes_as_it_is(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(12.0).reshape(4, 3))
+    raw = read_raw(tmp_path / "a.npy")
+    assert isinstance(raw, Cloud)
+    np.testing.assert_array_equal(raw.points, np.arange(12.0).reshape(4, 3))
+    with pytest.raises(DataError, match=r"b\.npy: No such file"):
+        read_raw(tmp_path / "b.npy")

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from sampled_transformer.inference.trained import check_classifier, cycle_probabilities, pick_device, view_of
+from sampled_transformer.inference.trained import (
+    check_classifier,
+    cycle_passes,
+    cycle_probabilities,
+    in_evaluation,
+    pick_device,
+    refuse_mixture,
+    view_of,
+)
 from sampled_transformer.models import create_model
 from sampled_transformer.weights import Description, WeightsError
 
@@ -22,6 +30,8 @@ def test_the_view_is_that_of_the_training() -> None:
 def test_the_default_view() -> None:
     view = view_of(Description("basic", {}), FILE)
     assert (view.preset, view.points, view.normals) == ("none", 1024, True)
+    for model in ("set-transformer", "mae", "mae-classifier"):
+        assert not view_of(Description(model, {}), FILE).normals
 
 
 @pytest.mark.parametrize("data", [{"points": "many"}, {"points": 0}, {"preset": "soup"}, [1, 2]])
@@ -43,8 +53,14 @@ def test_networks_that_do_not_classify_are_refused(model: str, message: str) -> 
     check_classifier(Description("mae-classifier", {}), FILE)
 
 
+def test_networks_of_clusters_are_refused_where_shapes_are_read() -> None:
+    refuse_mixture(Description("mae", {}), FILE, "a network that reads shapes")
+    with pytest.raises(WeightsError, match=r"a\.safetensors: expected a network that reads shapes, got"):
+        refuse_mixture(Description("pooling-mixture", {}), FILE, "a network that reads shapes")
+
+
 def test_devices() -> None:
-    assert pick_device("cpu") == torch.device("cpu")
+    assert pick_device("cpu") == pick_device(torch.device("cpu")) == torch.device("cpu")
     assert pick_device(None).type in ("cpu", "cuda")
     for name in ("toaster", "meta"):
         with pytest.raises(ValueError, match=f"device: expected a device that works here, got '{name}'"):
@@ -61,3 +77,26 @@ def test_each_cycle_is_one_pass_and_the_first_is_that_of_plain_evaluation() -> N
     with torch.no_grad():
         torch.testing.assert_close(probabilities[0], network(points, normals).softmax(1))
     assert float(probabilities.std(0).max()) > 0
+
+
+def test_passes_are_as_many_as_asked_for_and_one_without_randomness() -> None:
+    points, normals = torch.randn(2, 1, 20, 3)
+    for attention, count in (("sampled", 3), ("dense", 1)):
+        network = create_model("basic", attention=attention, **SMALL).eval()
+        assert cycle_passes(network, lambda network=network: network(points, normals), 3).shape == (count, 1, 3)
+
+
+def test_evaluation_ends_where_it_began() -> None:
+    network = create_model("basic", **SMALL).train()
+    network.head_norm.eval()
+
+    def stop() -> None:
+        with in_evaluation(network):
+            assert not any(module.training for module in network.modules())
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        stop()
+    assert network.training
+    assert network.position_mlp.layers[1].training
+    assert not network.head_norm.training

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sampled_transformer.support.atomic import atomic_write
+from sampled_transformer.support.atomic import atomic_write, check_target
 
 
 def test_the_file_appears_when_the_block_ends(tmp_path) -> None:
@@ -36,3 +36,14 @@ def test_a_name_of_full_length_still_has_room_for_its_temporary_file(tmp_path) -
     with atomic_write(path) as file:
         file.write(b"x")
     assert path.read_bytes() == b"x"
+
+
+def test_targets_are_refused_before_any_work(tmp_path) -> None:
+    check_target("out", None, ".json")
+    check_target("out", "a.JSON", ".json", ".csv")
+    with pytest.raises(ValueError, match=r"out: expected a file name ending in \.json or \.csv, got 'a\.txt'"):
+        check_target("out", "a.txt", ".json", ".csv")
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("nowhere/a.csv", "folder.csv"):
+        with pytest.raises(ValueError, match=r"out: expected a file in an existing folder, got '.*csv'"):
+            check_target("out", str(tmp_path / name), ".json", ".csv")

@@ -259,16 +259,6 @@ def check_clusters(points: np.ndarray, components: int, where: str) -> None:
         raise DataError(f"{where}: expected at least {components} different points, got {different}")
 
 
-def check_target(name: str, path: str | None, *endings: str) -> None:
-    """Raise a ValueError unless `path` has one of the endings and its folder exists. Call this before any work."""
-    if path is None:
-        return
-    if Path(path).suffix.lower() not in endings:
-        raise ValueError(f"{name}: expected a file name ending in {' or '.join(endings)}, got {printable(path)!r}")
-    if not Path(path).parent.is_dir():
-        raise ValueError(f"{name}: expected a file in an existing folder, got {printable(path)!r}")
-
-
 def write_clusters(clusters: Clusters, path: str | Path) -> None:
     """Write .json (the mixture and the assignments), .csv (one line per point) or .svg (a picture), by file ending."""
     write = {".json": _json, ".csv": _csv, ".svg": picture}[Path(path).suffix.lower()]

@@ -16,6 +16,7 @@ from .data_pack import data_pack
 from .demo import demo
 from .evaluate import evaluate
 from .export import export
+from .features import features
 from .fewshot import fewshot
 from .predict import predict
 from .pretrain import pretrain
@@ -37,6 +38,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "reconstruct": reconstruct,
     "evaluate": evaluate,
     "predict": predict,
+    "features": features,
     "export": export,
     "report": report,
     "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},

@@ -32,7 +32,8 @@ def cluster_fit(
     """
     from json import dumps
 
-    from ..clustering.fit import check_target, fit, write_clusters
+    from ..clustering.fit import fit, write_clusters
+    from ..support.atomic import check_target
     from ..support.printable import printable
     from ..weights import find_weights
 

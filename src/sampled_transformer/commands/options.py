@@ -173,6 +173,7 @@ class Command:
 
     def read(self, words: Sequence[str]) -> tuple[Tree, bool]:
         """The tree of all that was given, checked, and whether only to print it."""
+        words = self._spelled(words)
         parser = self.parser(words)
         found, unknown = parser.parse_known_args(list(words))
         if unknown:
@@ -190,6 +191,13 @@ class Command:
         for layer in [*self._beginning(layers), *layers]:
             tree = merge(tree, layer)
         return tree, prints
+
+    def _spelled(self, words: Sequence[str]) -> list[str]:
+        """The words with options as we write them: --per-point is --per_point."""
+        names = ["--print_config", *(name for option in self.options() for name in _names(option))]
+        ours = {name.replace("_", "-"): name for name in names}
+        parts = [word.partition("=") for word in words]
+        return ["".join([ours.get(name, name), *rest]) for name, *rest in parts]
 
     def _beginning(self, layers: Sequence[Tree]) -> list[Tree]:
         """What files and the command line override: the run to resume, or the recipe."""

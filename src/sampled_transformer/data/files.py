@@ -1,5 +1,7 @@
 """Read one file of any known format as points: `read_shape`. The readers themselves are in formats/.
 
+`read_shape` is `read_raw`, which reads what the file holds, and `draw_shape`, which also takes what is in memory.
+
 Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
 or repeat random points if it has too few. Axes stay as they are in the file.
 """
@@ -9,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -38,6 +41,14 @@ class Shape(NamedTuple):
     normals: np.ndarray | None
     from_mesh: bool
     distinct: int  # the first `distinct` points are drawn without repetition; for a mesh, all of them
+
+
+class Draw(NamedTuple):
+    """A shape, and where its points come from."""
+
+    shape: Shape
+    places: np.ndarray  # the points in the units of the file, (n, 3) float64
+    rows: np.ndarray | None  # for a cloud, which of its points each one is, (n,)
 
 
 def _read_npz(path: Path) -> Mesh | Cloud:
@@ -86,12 +97,38 @@ def read_shape(
     """
     check_options(points, normals)
     path = Path(path)
-    try:
+    raw = read_raw(path)
+    with named_errors(printable(path)):
+        return draw_shape(raw, name or path.name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+
+
+def read_raw(path: Path) -> Mesh | Cloud:
+    """Read the mesh or the cloud that a file holds, and check it."""
+    with named_errors(printable(path)):
         check_size(path)
-        raw = _read_raw(path)
-        return _draw(raw, points, normals, _generator(name or path.name, seed), normalise)
+        return _read_raw(path)
+
+
+def draw_shape(
+    raw: Mesh | Cloud,
+    name: str = "",
+    *,
+    points: int = 2048,
+    normals: Normals = "keep",
+    seed: int = 0,
+    normalise: bool = True,
+) -> Draw:
+    """Draw points from a checked mesh or cloud; the arguments are those of `read_shape`."""
+    check_options(points, normals)
+    return _draw(raw, points, normals, _generator(name, seed), normalise)
+
+
+@contextmanager
+def named_errors(place: str) -> Iterator[None]:
+    """Let a DataError begin with the place where it happened."""
+    try:
+        yield
     except DataError as error:
-        place = printable(path)
         raise DataError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
 
 
@@ -123,11 +160,7 @@ def _read_raw(path: Path) -> Mesh | Cloud:
         raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates below rejects infinities and NaN
-            raw = reader(path)
-        vertices = check_coordinates(raw[0], "vertices" if isinstance(raw, Mesh) else "points")
-        if isinstance(raw, Mesh):
-            return Mesh(vertices, _check_faces(raw.faces, len(vertices)))
-        return Cloud(vertices, raw.normals)
+            return check_raw(reader(path))
     except DataError:
         raise
     except OSError as error:
@@ -138,6 +171,14 @@ def _read_raw(path: Path) -> Mesh | Cloud:
         raise DataError(
             f"damaged {path.suffix[1:].upper()} file ({type(error).__name__}: {str(error)[:200]})"
         ) from None
+
+
+def check_raw(raw: Mesh | Cloud) -> Mesh | Cloud:
+    """The same with coordinates in float64, or a DataError where a coordinate or a face is invalid."""
+    vertices = check_coordinates(raw[0], "vertices" if isinstance(raw, Mesh) else "points")
+    if isinstance(raw, Mesh):
+        return Mesh(vertices, _check_faces(raw.faces, len(vertices)))
+    return Cloud(vertices, raw.normals)
 
 
 def _check_faces(faces: np.ndarray, vertex_count: int) -> np.ndarray:
@@ -154,9 +195,10 @@ def _generator(name: str, seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, int.from_bytes(digest, "little")])
 
 
-def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.Generator, normalise: bool) -> Shape:
+def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.Generator, normalise: bool) -> Draw:
     """Draw points and normals. We compute in float64, because float32 is too coarse for map coordinates."""
     normals: np.ndarray | None
+    rows: np.ndarray | None = None
     if isinstance(raw, Mesh):
         points, normals = sample_surface(raw, count, generator)
     else:
@@ -164,22 +206,22 @@ def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.G
         if (cloud == cloud[0]).all():
             found = "1 point" if len(cloud) == 1 else f"{len(cloud)} equal points"
             raise DataError(f"points: expected at least 2 different points, got {found}")
-        index = _resample(len(cloud), count, generator)
-        points, normals = cloud[index], None
+        rows = _resample(len(cloud), count, generator)
+        points, normals = cloud[rows], None
         if own_normals is not None and wanted != "none":
-            normals = _checked_normals(own_normals, len(cloud))[index]
+            normals = _checked_normals(own_normals, len(cloud))[rows]
         elif wanted == "estimate":
             normals = estimate_normals(points, cloud, generator)
     if wanted == "none":
         normals = None
-    if normalise:
-        points = to_unit_sphere(points)
-    return Shape(
-        points.astype(np.float32),
+    seen = to_unit_sphere(points) if normalise else points
+    shape = Shape(
+        seen.astype(np.float32),
         None if normals is None else normals.astype(np.float32),
         isinstance(raw, Mesh),
         count if isinstance(raw, Mesh) else min(count, len(raw.points)),
     )
+    return Draw(shape, points, rows)
 
 
 def _resample(available: int, count: int, generator: np.random.Generator) -> np.ndarray:

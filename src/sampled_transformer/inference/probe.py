@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,12 @@ from ..data import Pack
 from ..data.errors import DataError
 from ..models import create_model
 from ..models.mae import Encoder
-from ..models.tokens import group_points
-from ..randomness import cycle_seed, is_random
+from ..models.tokens import Groups, group_points
 from ..support.printable import printable
 from ..training.loading import Batches, View, derive, hold_out, load_split
 from ..weights import WeightsError, load_model
 from .metrics import accuracies, confusion_counts
-from .trained import pick_device, view_of
+from .trained import cycle_passes, in_evaluation, pick_device, view_of
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
 HELD_OUT = 0.2  # share of the training split that we hold out to choose the penalty
@@ -90,20 +90,16 @@ def features_of(
     The network is asked in evaluation. `samples` cycles are averaged where attention walks any.
     """
     encoder: Any = network.encoder
-    training = network.training
-    network.eval()
+
+    def pooled(groups: Groups) -> Tensor:
+        tokens = encoder(groups).float()
+        return torch.cat([tokens.amax(1), tokens.mean(1)], 1)
+
     parts = []
-    try:
+    with in_evaluation(network):
         for one in Batches(pack, view.transforms()[1], False, batch):
             groups = group_points(one.points.to(device), network.groups, network.group_size)  # type: ignore[arg-type]
-            passes = []
-            for seed in range(samples if is_random(encoder) else 1):
-                with cycle_seed(encoder, seed):
-                    tokens = encoder(groups).float()
-                passes.append(torch.cat([tokens.amax(1), tokens.mean(1)], 1))
-            parts.append(torch.stack(passes).mean(0).cpu())
-    finally:
-        network.train(training)
+            parts.append(cycle_passes(encoder, partial(pooled, groups), samples).mean(0).cpu())
     features = torch.cat(parts)
     if not features.isfinite().all():
         raise ValueError("encoder: expected finite features, got others: its training has diverged")

@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from ..data.transforms import PRESETS
+from ..models import REGISTRY
 from ..randomness import cycle_seed, is_random
 from ..support.printable import printable
+from ..support.registry import look_up
 from ..training.loading import View
 from ..weights import Description, WeightsError
 
 
-def view_of(description: Description, path: Path) -> View:
+def view_of(description: Description, path: str | Path) -> View:
     """The view of shapes that the network was trained with (default: 1024 points, no preset)."""
     data = description.notes.get("data", {})
-    normals = bool(description.options.get("normals", True))
+    usual = inspect.signature(look_up("model", description.model, REGISTRY)).parameters.get("normals")
+    normals = bool(description.options.get("normals", usual is not None and usual.default))
     view = View(data.get("preset", "none"), data.get("points", 1024), normals) if isinstance(data, dict) else None
     if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
         raise WeightsError(f"{printable(path)}: expected a valid preset and number of points in its notes, got {data}")
     return view
 
 
-def check_classifier(description: Description, path: Path) -> None:
+def check_classifier(description: Description, path: str | Path) -> None:
     """Raise a WeightsError unless the weights belong to a classifier."""
     if description.model == "mae":
         raise WeightsError(
-            f"{printable(path)}: expected a classifier, got a 'mae', which rebuilds shapes; "
+            f"{printable(path)}: expected a classifier, got a 'mae', which gives features and rebuilds shapes; "
             "`train --recipe finetune-modelnet40-small --init` turns it into a classifier"
         )
+    refuse_mixture(description, path, "a classifier")
+
+
+def refuse_mixture(description: Description, path: str | Path, expected: str) -> None:
+    """Raise a WeightsError if the weights belong to a network that finds clusters."""
     if description.model.endswith("-mixture"):
         raise WeightsError(
-            f"{printable(path)}: expected a classifier, got {description.model!r}, which finds clusters; "
+            f"{printable(path)}: expected {expected}, got {description.model!r}, which finds clusters; "
             "use it with `cluster evaluate` and `cluster fit`"
         )
 
 
-def pick_device(name: str | None) -> torch.device:
+def pick_device(name: str | torch.device | None) -> torch.device:
     """The device of this name (default: GPU if available), or a ValueError if it does not work here."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -46,10 +57,31 @@ def pick_device(name: str | None) -> torch.device:
         device = torch.zeros(0, device=name).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"device: expected a device that works here, got {name!r} ({reason})") from None
+        raise ValueError(f"device: expected a device that works here, got '{name}' ({reason})") from None
     if device.type == "meta":
-        raise ValueError(f"device: expected a device that works here, got {name!r} (it stores no numbers)")
+        raise ValueError(f"device: expected a device that works here, got '{name}' (it stores no numbers)")
     return device
+
+
+@contextmanager
+def in_evaluation(network: nn.Module) -> Iterator[None]:
+    """Let the network evaluate, then let every part train that was training."""
+    before = [(module, module.training) for module in network.modules()]
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
+
+
+def cycle_passes(network: nn.Module, ask: Callable[[], Tensor], samples: int) -> Tensor:
+    """What `ask()` gives with the cycle seeds 0 to samples - 1, (samples, ...); once if the network is not random."""
+    passes = []
+    for seed in range(samples if is_random(network) else 1):
+        with cycle_seed(network, seed):
+            passes.append(ask())
+    return torch.stack(passes)
 
 
 @torch.inference_mode()
@@ -58,8 +90,5 @@ def cycle_probabilities(network: nn.Module, points: Tensor, normals: Tensor | No
 
     A network that is not random gives the same answer each time and is asked once.
     """
-    passes = []
-    for seed in range(samples if is_random(network) else 1):
-        with cycle_seed(network, seed):
-            passes.append(network(points, normals).float().softmax(1))
-    return torch.stack(passes).expand(samples, -1, -1)
+    passes = cycle_passes(network, lambda: network(points, normals).float().softmax(1), samples)
+    return passes.expand(samples, -1, -1)

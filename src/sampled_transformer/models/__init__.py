@@ -46,12 +46,18 @@ def list_models() -> list[str]:
 
 
 def create_model(name: str, **options: Any) -> nn.Module:
-    """Build a network by name.
+    """Build a network by name, with new weights. `sampled_transformer.create_model` also knows trained ones.
 
     Args:
         name: one of `list_models()`.
         options: the arguments of its class.
     """
+    if "pretrained" in options:
+        raise ValueError("pretrained: expected none here, got weights; sampled_transformer.create_model takes them")
     network = look_up("model", name, REGISTRY)
-    check_options(f"the network {name!r}", options, inspect.signature(network).parameters)
+    parameters = inspect.signature(network).parameters
+    check_options(f"the network {name!r}", options, parameters)
+    for needed in parameters.values():
+        if needed.default is needed.empty and needed.name not in options:
+            raise ValueError(f"{needed.name}: expected a value, which the network {name!r} needs, got none")
     return network(**options)

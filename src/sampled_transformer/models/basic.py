@@ -105,6 +105,31 @@ class BasicClassifier(nn.Module):
             cycle: for the attention layers.
         """
         (points, normals), ptr = settle_form({"points": points, "normals": normals}, mask, ptr, batch, batch_size)
+        logits: Tensor = self.head(self.forward_features(points, normals, mask, ptr, cycle))
+        return logits
+
+    def forward_features(
+        self,
+        points: Tensor,
+        normals: Tensor | None = None,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+        cycle: Cycles | None = None,
+    ) -> Tensor:
+        """What the head reads, BN(max_i X_i), (sets, dim)."""
+        _, x = self.forward_points(points, normals, mask, ptr, cycle)
+        features: Tensor = self.head_norm(pool_max(x, mask, ptr))
+        return features
+
+    def forward_points(
+        self,
+        points: Tensor,
+        normals: Tensor | None = None,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+        cycle: Cycles | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The points, and the features X_i of each of them before pooling, (batch, n, dim) or (total, dim)."""
         check_width(points, self.coordinates)
         if mask is not None:
             check_mask(mask, points.shape[:-1])
@@ -115,8 +140,12 @@ class BasicClassifier(nn.Module):
         cycle = network_cycle((block.attention for block in self.blocks), x, points, mask, ptr, cycle)
         for block in self.blocks:
             x = block(x, points, mask, ptr, cycle)
-        logits: Tensor = self.head(self.head_norm(pool_max(x, mask, ptr)))
-        return logits
+        return points, x
+
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per point, from the first to the last."""
+        return [f"blocks.{number}" for number in range(len(self.blocks))]
 
 
 class PointMLP(nn.Module):

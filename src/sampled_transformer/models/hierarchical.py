@@ -97,14 +97,27 @@ class HierarchicalClassifier(nn.Module):
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """Logits (batch, classes) of points (batch, n, 3)."""
+        logits: Tensor = self.head(self.forward_features(points, normals))
+        return logits
+
+    def forward_features(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
+        """What the head reads, mean_i X_i over the last stage, (batch, last width)."""
+        return self.forward_points(points, normals)[1].mean(1)
+
+    def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The points that the last stage keeps, (batch, m, 3), and their features, (batch, m, last width)."""
         if not is_plain(points, 3) or points.shape[1] < 1:
             raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
         check_normals(normals, points, self.normals)
         x = points if normals is None else torch.cat([points, normals], -1)
         for stage in self.stages:
             points, x = stage(points, x)
-        logits: Tensor = self.head(x.mean(1))
-        return logits
+        return points, x
+
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per kept point, from the first to the last."""
+        return [f"stages.{number}" for number in range(len(self.stages))]
 
 
 class Stage(nn.Module):

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from .printable import printable
+
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
@@ -24,6 +26,16 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
+
+
+def check_target(name: str, path: str | Path | None, *endings: str) -> None:
+    """Raise a ValueError unless `path` has one of the endings and its folder exists. Call this before any work."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in endings:
+        raise ValueError(f"{name}: expected a file name ending in {' or '.join(endings)}, got {printable(path)!r}")
+    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
+        raise ValueError(f"{name}: expected a file in an existing folder, got {printable(path)!r}")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -93,58 +93,72 @@ def attention_of(weights: str | None) -> str:
     return str(options.get("attention", "sampled"))
 
 
-def another_network(where: str, name: str, expected: Any, got: Any) -> str:
-    return f"init: expected weights of a network with options.{name} {expected}, got {where} with {got}"
+def another_network(where: str, name: str, expected: Any, got: Any, argument: str = "init") -> str:
+    option = f"options.{name}" if argument == "init" else name
+    return f"{argument}: expected weights of a network with {option} {expected}, got {where} with {got}"
 
 
-def _unmatched(where: str, name: str, wanted: bool) -> str:
+def _unmatched(where: str, name: str, wanted: bool, argument: str) -> str:
     """The error for a tensor that only the network or only the file has."""
     words = ("with", "without") if wanted else ("without", "with")
-    return f"init: expected weights {words[0]} {name}, got {where} {words[1]} it"
+    return f"{argument}: expected weights {words[0]} {name}, got {where} {words[1]} it"
 
 
-@torch.no_grad()
 def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path: Path) -> Loaded:
     """Copy the weights of a file into a network of the same kind; the head stays new if the classes differ.
 
     A classifier takes only the encoder of a masked autoencoder.
     """
     other, description = load_model(path)
+    keeps_head = tuple(description.classes) == tuple(classes)
+    return copy_weights(network, model, other, description.model, path, keeps_head)
+
+
+@torch.no_grad()
+def copy_weights(
+    network: nn.Module,
+    model: str,
+    other: nn.Module,
+    other_model: str,
+    path: Path,
+    keeps_head: bool,
+    argument: str = "init",
+) -> Loaded:
+    """Copy the weights of another network, which came from `path`; errors name the `argument` that the user gave."""
     where = printable(path)
-    note = check_encoders(network, other, where)
+    note = check_encoders(network, other, where, argument)
     own, theirs = network.state_dict(), other.state_dict()
     left: tuple[str, ...] = ()
-    if (description.model, model) == ("mae", "mae-classifier"):
+    if (other_model, model) == ("mae", "mae-classifier"):
         left = tuple(name for name in theirs if not name.startswith(ENCODER))
         for name in sorted({name for name in own if name.startswith(ENCODER)} ^ (theirs.keys() - set(left))):
-            raise WeightsError(_unmatched(where, name, name in own))
+            raise WeightsError(_unmatched(where, name, name in own, argument))
         wanted = [name for name in own if name.startswith(ENCODER)]
-    elif description.model != model:
+    elif other_model != model:
         raise WeightsError(
-            f"init: expected weights of the model {model!r}, got {where}, which holds a {description.model!r}"
+            f"{argument}: expected weights of the model {model!r}, got {where}, which holds a {other_model!r}"
         )
     else:
         for name in sorted(own.keys() ^ theirs.keys()):
-            raise WeightsError(_unmatched(where, name, name in own))
-        keeps_head = tuple(description.classes) == tuple(classes)
+            raise WeightsError(_unmatched(where, name, name in own, argument))
         wanted = [name for name in own if keeps_head or not name.startswith(HEAD)]
     for name in wanted:
         if own[name].shape != theirs[name].shape:
             shapes = f"{tuple(own[name].shape)}, got {where} with {tuple(theirs[name].shape)}"
-            raise WeightsError(f"init: expected weights with {name} of shape {shapes}")
+            raise WeightsError(f"{argument}: expected weights with {name} of shape {shapes}")
     for name in wanted:
         own[name].copy_(theirs[name])
     return Loaded(path, tuple(wanted), tuple(name for name in own if name not in wanted), left, note)
 
 
-def check_encoders(network: nn.Module, other: nn.Module, where: str) -> str:
+def check_encoders(network: nn.Module, other: nn.Module, where: str, argument: str = "init") -> str:
     """Refuse an encoder in which the same weights would mean something else; returns a note on other differences."""
     own, theirs = getattr(network, "encoder", None), getattr(other, "encoder", None)
     if not isinstance(own, Encoder) or not isinstance(theirs, Encoder):
         return ""
     for name, value in own.shape.items():
         if theirs.shape[name] != value:
-            raise WeightsError(another_network(where, name, value, theirs.shape[name]))
+            raise WeightsError(another_network(where, name, value, theirs.shape[name], argument))
     notes = [] if own.attention == theirs.attention else [f"trained with {theirs.attention} attention"]
     scales = [{layer.scale for layer in one.modules() if isinstance(layer, Attention)} for one in (own, theirs)]
     if scales[0] != scales[1]:

@@ -12,7 +12,7 @@ from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.files import read_shape
 from sampled_transformer.data.formats.meshes import Mesh
 from sampled_transformer.data.formats.point_files import Cloud
-from sampled_transformer.data.formats.scenes import read_gltf, read_obj, read_stl
+from sampled_transformer.data.formats.scenes import from_trimesh, read_gltf, read_obj, read_stl
 
 
 def area(mesh: Mesh) -> float:
@@ -201,3 +201,17 @@ def test_scene_of_too_many_copies(tmp_path):
     (tmp_path / "a.gltf").write_text(json.dumps(tree))
     with pytest.raises(DataError, match="expected at most 50000000 vertices"):
         read_shape(tmp_path / "a.gltf")
+
+
+def test_what_trimesh_holds_in_memory():
+    box = trimesh.creation.box((1, 2, 3))
+    mesh = from_trimesh(box)
+    np.testing.assert_array_equal(mesh.vertices, box.vertices)
+    np.testing.assert_array_equal(mesh.faces, box.faces)
+    placed = from_trimesh(two_boxes())
+    assert area(placed) == pytest.approx(24 + 6)
+    assert placed.vertices[:, 0].max() == 9.5
+    cloud = from_trimesh(trimesh.PointCloud(np.arange(12.0).reshape(4, 3)))
+    np.testing.assert_array_equal(cloud.points, np.arange(12.0).reshape(4, 3))
+    with pytest.raises(DataError, match="no vertices"):
+        from_trimesh(trimesh.Scene())

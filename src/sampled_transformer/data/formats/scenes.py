@@ -53,6 +53,14 @@ def read_with_trimesh(path: Path) -> Mesh | Cloud:
             process=False,  # processing would silently drop NaN vertices
             skip_materials=True,
         )
+    return from_trimesh(scene)
+
+
+def from_trimesh(thing: Any) -> Mesh | Cloud:
+    """The triangles of a trimesh mesh or scene, every part moved to its place; a cloud where there are none."""
+    import trimesh
+
+    scene = thing if isinstance(thing, trimesh.Scene) else trimesh.Scene(thing)
     placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
     parts = [(matrix, scene.geometry[name]) for matrix, name in placed]
     if sum(len(part.vertices) for _, part in parts) > LARGEST_SCENE:

@@ -136,6 +136,22 @@ class MaskedAutoencoder(nn.Module):
         check_normals(normals, points, wanted=False)
         return self.reconstruct(points, generator).loss()
 
+    def forward_features(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
+        """The largest and the mean value of every feature over the tokens of all groups, (batch, 2 dim)."""
+        _, tokens = self.forward_points(points, normals)
+        return torch.cat([tokens.amax(1), tokens.mean(1)], 1)
+
+    def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The centres of all groups, none of them masked, (batch, groups, 3), and their tokens (batch, groups, dim)."""
+        check_normals(normals, points, wanted=False)
+        groups = group_points(points, self.groups, self.group_size)
+        return groups.centres, self.encoder(groups)
+
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per group, from the first to the last."""
+        return [f"encoder.{name}" for name in self.encoder.feature_layers]
+
     def reconstruct(self, points: Tensor, generator: Generator | None = None) -> Reconstruction:
         """Mask and rebuild clouds (batch, n, 3).
 

@@ -87,17 +87,30 @@ class MaskedAutoencoderClassifier(nn.Module):
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """Logits (batch, classes) of clouds (batch, n, 3)."""
-        check_normals(normals, points, wanted=False)
-        logits: Tensor = self.head(self.pool(group_points(points, self.groups, self.group_size)))
+        logits: Tensor = self.head(self.forward_features(points, normals))
         return logits
 
-    def pool(self, groups: Groups) -> Tensor:
+    def forward_features(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """What the head reads, (batch, dim) or, with a class token, (batch, 2 dim)."""
+        _, tokens = self._encode(points, normals)
         if self.pooling == "max":
-            largest: Tensor = self.encoder(groups).amax(1)
-            return largest
-        tokens = self._encode_with_class_token(groups)
+            return tokens.amax(1)
         return torch.cat([tokens[:, 0], tokens[:, 1:].amax(1)], 1)
+
+    def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The centres of the groups, (batch, groups, 3), and their tokens, (batch, groups, dim)."""
+        centres, tokens = self._encode(points, normals)
+        return centres, tokens[:, -self.groups :]
+
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per group, from the first to the last."""
+        return [f"encoder.{name}" for name in self.encoder.feature_layers]
+
+    def _encode(self, points: Tensor, normals: Tensor | None) -> tuple[Tensor, Tensor]:
+        check_normals(normals, points, wanted=False)
+        groups = group_points(points, self.groups, self.group_size)
+        return groups.centres, self.encoder(groups) if self.pooling == "max" else self._encode_with_class_token(groups)
 
     def _encode_with_class_token(self, groups: Groups) -> Tensor:
         """Tokens (batch, 1 + groups, dim), the class token first; its position is the origin."""

@@ -103,6 +103,11 @@ class Encoder(nn.Module):
         tokens: Tensor = self.stack(self.embedding(groups.points), self.position(groups.centres), groups.centres)
         return tokens
 
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per group, from the first to the last."""
+        return ["embedding", *(f"stack.blocks.{number}" for number in range(len(self.stack.blocks)))]
+
 
 def check_groups(groups: int, group_size: int, normals: bool) -> None:
     """Refuse options that no network of groups can have."""

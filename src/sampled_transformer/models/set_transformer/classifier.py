@@ -65,9 +65,31 @@ class SetTransformer(nn.Module):
     ) -> Tensor:
         """Logits (sets, classes) of sets in any form; arguments as in `BasicClassifier.forward`."""
         (points, normals), ptr = settle_form({"points": points, "normals": normals}, mask, ptr, batch, batch_size)
+        logits: Tensor = self.head(self.forward_features(points, normals, mask, ptr))
+        return logits
+
+    def forward_features(
+        self,
+        points: Tensor,
+        normals: Tensor | None = None,
+        mask: Tensor | None = None,
+        ptr: Tensor | None = None,
+    ) -> Tensor:
+        """What the head reads, Dropout(PMA(...)), (sets, dim)."""
+        pooled: Tensor = self.dropout(apply_per_set(self.encoder, self._join(points, normals), mask, ptr).squeeze(1))
+        return pooled
+
+    def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The points (batch, n, 3) and their features before pooling, (batch, n, dim), both in the encoder's order."""
+        joined, x, _ = self.encoder.encode(self._join(points, normals))
+        return joined[..., :3], x
+
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per point, from the first to the last."""
+        return [f"encoder.blocks.{number}" for number in range(len(self.encoder.blocks))]
+
+    def _join(self, points: Tensor, normals: Tensor | None) -> Tensor:
         check_width(points, 3)
         check_normals(normals, points, self.normals)
-        features = points if normals is None else torch.cat([points, normals], -1)
-        pooled = apply_per_set(self.encoder, features, mask, ptr)
-        logits: Tensor = self.head(self.dropout(pooled.squeeze(1)))
-        return logits
+        return points if normals is None else torch.cat([points, normals], -1)

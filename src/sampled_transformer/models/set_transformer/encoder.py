@@ -81,15 +81,21 @@ class SetEncoder(nn.Module):
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
         """points (batch, n, inputs); mask (batch, n), True where a point is real."""
+        _, x, mask = self.encode(points, mask)
+        out: Tensor = self.pool(self.dropout(x), mask)
+        return out
+
+    def encode(self, points: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Before pooling: the points, their features (batch, n, dim) and the mask, in the order of `shuffle`."""
         if points.shape[1] == 0:  # one point of padding, as an empty set among others has
             points = points.new_zeros(len(points), 1, self.inputs)
             mask = torch.zeros(points.shape[:2], dtype=torch.bool, device=points.device)
-        x, mask = self.shuffle(points, mask) if self.shuffles else (points, mask)
+        points, mask = self.shuffle(points, mask) if self.shuffles else (points, mask)
+        x = points
         cycle = network_cycle((block.attention for block in self.blocks if isinstance(block, SAB)), x, None, mask)
         for block in self.blocks:
             x = block(x, mask) if cycle is None else block(x, mask, cycle)
-        out: Tensor = self.pool(self.dropout(x), mask)
-        return out
+        return points, x, mask
 
     def shuffle(self, points: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The points in the order of a random cycle, with the padding last.

@@ -1,0 +1,171 @@
+"""From what a user has (arrays, files, meshes) to what a trained network reads: one path for all of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..data.errors import DataError
+from ..data.files import Draw, check_raw, draw_shape, named_errors, read_raw
+from ..data.formats.meshes import Mesh
+from ..data.formats.point_files import Cloud, split_columns
+from ..data.formats.scenes import from_trimesh
+from ..data.quantise import check_coordinates
+from ..support.printable import printable
+from ..training.loading import View
+
+Form = Literal["one", "array", "list"]  # one set, an array of sets of one size, a list of sets
+KINDS = "an array, a list of sets, a file or a trimesh"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One set as a network reads it: drawn, normalised and transformed."""
+
+    name: str  # of the file or the argument
+    view: View  # of the network
+    points: Tensor  # (n, 3) float32
+    normals: Tensor | None  # (n, 3) float32, if the network reads them
+    notes: tuple[str, ...]  # what is worth knowing about the way there
+    draw: Draw  # where the points come from
+    order: np.ndarray  # (n,), which point of the draw each point is
+
+    def __repr__(self) -> str:
+        normals = "no normals" if self.normals is None else "normals"
+        return f"Prepared({self.name!r}, {len(self.points)} points, {normals}{''.join(f'; {n}' for n in self.notes)})"
+
+
+def prepare_sets(view: View, points: Any, normals: Any = None, name: str = "") -> tuple[list[Prepared], Form]:
+    """Prepare every set, and say in which form they came.
+
+    Args:
+        view: How the network sees shapes.
+        points: One set: an array (n, 3), or (n, 6) with unit normals, a file, or a trimesh. Several sets: an array
+            (batch, n, 3) or (batch, n, 6), or a list of any of these. Arrays may be numpy's or torch's.
+        normals: Normals of the points in the same form, if points are arrays.
+        name: Text that seeds the draw of sets that are not files, for which it is the name of the file.
+    """
+    sets, form = _split(points)
+    if not sets:
+        raise DataError("points: expected at least one set, got none")
+    return [
+        _prepare(view, one, own, "points" if form == "one" else f"points[{number}]", name)
+        for number, (one, own) in enumerate(zip(sets, _split_normals(normals, len(sets), form), strict=True))
+    ], form
+
+
+def _split(points: Any) -> tuple[list[Any], Form]:
+    if isinstance(points, Tensor) and points.is_nested:
+        return list(points.unbind()), "list"
+    if isinstance(points, list | tuple):
+        return list(points), "list"
+    if isinstance(points, np.ndarray | Tensor) and points.ndim == 3:
+        return list(points), "array"
+    return [points], "one"
+
+
+def _split_normals(normals: Any, count: int, form: Form) -> Sequence[Any]:
+    if normals is None or form == "one":
+        return [normals] * count
+    sets, own_form = _split(normals)
+    if own_form == "one" or len(sets) != count:
+        got = "one array" if own_form == "one" else f"{len(sets)}"
+        raise DataError(f"normals: expected those of {count} sets, as many as points has, got {got}")
+    return sets
+
+
+def _prepare(view: View, one: Any, normals: Any, where: str, name: str) -> Prepared:
+    if isinstance(one, Prepared):
+        if one.view != view:
+            raise DataError(f"{where}: expected a set prepared for {view}, got one for {one.view}")
+        return one
+    if isinstance(one, str | os.PathLike):
+        path = Path(one)
+        where, name = printable(path), path.name
+        _refuse_normals(normals, "a file")
+        raw = read_raw(path)
+    elif _is_trimesh(one):
+        _refuse_normals(normals, "a trimesh")
+        with named_errors(where):
+            raw = check_raw(from_trimesh(one))
+    else:
+        raw = _cloud(one, normals, where)
+    with named_errors(where):
+        draw = draw_shape(raw, name, points=view.points, normals="estimate" if view.normals else "none")
+    return _transformed(view, draw, where, _notes(view, raw, draw))
+
+
+def _notes(view: View, raw: Mesh | Cloud, draw: Draw) -> tuple[str, ...]:
+    notes = []
+    if view.normals and isinstance(raw, Cloud) and raw.normals is None:
+        notes.append("normals estimated from neighbouring points")
+    if draw.shape.distinct < view.points:
+        repeated = f"repeated some to get the {view.points} the network reads"
+        notes.append(f"only {draw.shape.distinct} points; {repeated}")
+    return tuple(notes)
+
+
+def _transformed(view: View, draw: Draw, where: str, notes: tuple[str, ...]) -> Prepared:
+    transform = view.transforms()[1]
+    drawn, own = torch.from_numpy(draw.shape.points)[None], draw.shape.normals
+    points, normals = transform(drawn, None if own is None else torch.from_numpy(own)[None])
+    # A transform may put points in another order, and takes what comes as normals along: their numbers as well.
+    numbers = torch.arange(drawn.shape[1], dtype=torch.float64)[None, :, None].expand(drawn.shape)
+    _, moved = transform(drawn, numbers)
+    assert moved is not None
+    order = moved[0, :, 0].long().numpy()
+    return Prepared(where, view, points[0], None if normals is None else normals[0], notes, draw, order)
+
+
+def _is_trimesh(thing: Any) -> bool:
+    trimesh = sys.modules.get("trimesh")  # whoever has one has loaded it
+    return trimesh is not None and isinstance(thing, trimesh.Trimesh | trimesh.PointCloud | trimesh.Scene)
+
+
+def _refuse_normals(normals: Any, kind: str) -> None:
+    if normals is not None:
+        raise DataError(f"normals: expected None for {kind}, which has its own, got {type(normals).__name__}")
+
+
+def _cloud(one: Any, normals: Any, where: str) -> Cloud:
+    """Points, and normals if there are any, of one array."""
+    table = _array(one, where)
+    if table.ndim != 2 or table.shape[1] not in (3, 6):
+        batches = " or (batch, n, 3)" if where == "points" else ""
+        raise DataError(f"{where}: expected the shape (n, 3){batches}, or six columns with normals, got {table.shape}")
+    points = check_coordinates(table[:, :3], where)
+    if normals is not None:
+        given = _array(normals, "normals")
+        if given.shape != points.shape:
+            raise DataError(f"normals: expected {points.shape}, the shape of {where}, got {given.shape}")
+        return Cloud(points, check_coordinates(given, "normals"))
+    if table.shape[1] == 3:
+        return Cloud(points)
+    found = split_columns(table).normals
+    if found is None:
+        others = "got others; give positions and normals= apart"
+        raise DataError(f"{where}: expected unit normals in the last three of six columns, {others}")
+    return Cloud(points, check_coordinates(found, "normals"))
+
+
+def _array(values: Any, where: str) -> np.ndarray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu()
+        if values.dtype in (torch.bfloat16, torch.float16):
+            values = values.float()
+        return np.asarray(values.numpy())
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(f"{where}: expected {KINDS}, got rows of different lengths") from None
+    if array.dtype == object:
+        raise DataError(f"{where}: expected {KINDS}, got {type(values).__name__}")
+    return array

@@ -1,0 +1,270 @@
+"""A trained network by name, and what one can ask it: classes, probabilities, features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..data.errors import DataError
+from ..support.printable import printable
+from ..training.loading import View
+from ..weights import Description, WeightsError, find_weights, list_pretrained, load_model
+from .features import PointFeatures, layer_name, point_features, set_features, stack
+from .prepared import Form, Prepared, prepare_sets
+from .trained import check_classifier, cycle_probabilities, in_evaluation, pick_device, refuse_mixture, view_of
+
+
+class Candidate(NamedTuple):
+    """A class that a set may belong to."""
+
+    name: str
+    probability: float  # mean over the cycles
+    spread: float  # standard deviation over the cycles
+
+
+class Probabilities(NamedTuple):
+    """Class probabilities of one set, (classes,), or of several, (batch, classes)."""
+
+    mean: np.ndarray  # over the cycles
+    spread: np.ndarray  # standard deviation over the cycles
+    classes: tuple[str, ...]
+
+    def top(self, count: int) -> list[Any]:
+        """The likeliest classes of one set, best first; of several sets, one such list per set."""
+        if count < 1:
+            raise ValueError(f"top: expected at least 1, got {count}")
+        if self.mean.ndim > 1:
+            return [Probabilities(*pair, self.classes).top(count) for pair in zip(self.mean, self.spread, strict=True)]
+        order = np.argsort(-self.mean, kind="stable")[:count].tolist()
+        return [Candidate(self.classes[i], float(self.mean[i]), float(self.spread[i])) for i in order]
+
+
+class TrainedNetwork:
+    """A trained network that knows how it sees shapes. `load` makes one.
+
+    All methods take one set or several. One set is an array (n, 3), or (n, 6) with unit normals, of numpy or torch, a
+    file, or a trimesh. Several sets are an array (batch, n, 3) or a list of sets of any sizes. One set gives one
+    answer; several sets give arrays with a first axis for the sets, or lists. Every set is drawn, centred and scaled
+    as the program does it with a file, and missing normals are estimated; answers are those of the program, to the bit.
+
+    Args:
+        network: The network.
+        description: What its file says about it.
+        name: Its name, for messages.
+        batch: Sets per forward pass. With 1, a set's answer does not depend on other sets, not even in the last bit.
+    """
+
+    def __init__(self, network: nn.Module, description: Description, name: str = "network", *, batch: int = 1) -> None:
+        if batch < 1:
+            raise ValueError(f"batch: expected at least 1, got {batch}")
+        self.network, self.description, self.name, self.batch = network, description, name, batch
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return tuple(self.description.classes)
+
+    @property
+    def view(self) -> View:
+        """How the network sees shapes: preset, number of points, and whether it reads normals."""
+        refuse_mixture(self.description, self.name, "a network that reads shapes")
+        return view_of(self.description, self.name)
+
+    @property
+    def layers(self) -> list[str]:
+        """The names of the layers that `features` knows, from the first to the last."""
+        refuse_mixture(self.description, self.name, "a network that reads shapes")
+        names: list[str] = self.network.feature_layers  # type: ignore[assignment]
+        return names
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network.parameters()).device
+
+    def __repr__(self) -> str:
+        attention = self.description.options.get("attention")
+        parts = [f"model {self.description.model!r}" + (f" with {attention} attention" if attention else "")]
+        if not self.description.model.endswith("-mixture"):
+            normals = "points with normals" if self.view.normals else "points"
+            parts.append(f"reads {self.view.points} {normals}")
+        if self.classes and self.description.model != "mae":
+            parts.append(f"{len(self.classes)} classes")
+        return f"<TrainedNetwork {printable(self.name)}: {', '.join(parts)}, on {self.device}>"
+
+    def find_layer(self, layer: int | str | None) -> str | None:
+        """The name of a layer given by name or number; an error if the network has no such layer, or no features."""
+        refuse_mixture(self.description, self.name, "a network that reads shapes")
+        return layer_name(self.network, layer)
+
+    def prepare(self, points: Any, normals: Any = None, *, name: str = "") -> Any:
+        """What the network reads of each set, a `Prepared` or a list of them. The other methods take these, too.
+
+        `name` seeds the draw of a set that is not a file, as the name of a file does.
+        """
+        sets, form = prepare_sets(self.view, points, normals, name)
+        return sets[0] if form == "one" else sets
+
+    def predict(self, points: Any, normals: Any = None, *, top: int | None = None, samples: int = 8) -> Any:
+        """The name of the likeliest class, or a list of names.
+
+        Args:
+            points, normals: One set or several.
+            top: Instead of a name, give a list of this many `Candidate`s: name, probability and spread.
+            samples: Average the probabilities over this many cycles.
+        """
+        check_classifier(self.description, self.name)
+        if not self.classes:
+            raise WeightsError(f"{printable(self.name)}: expected class names in the file, got none")
+        if top is not None and top < 1:
+            raise ValueError(f"top: expected at least 1, got {top}")
+        found = self.probabilities(points, normals, samples=samples)
+        if top is not None:
+            return found.top(top)
+        likeliest = found.top(1)
+        return likeliest[0].name if found.mean.ndim == 1 else [candidates[0].name for candidates in likeliest]
+
+    def probabilities(self, points: Any, normals: Any = None, *, samples: int = 8) -> Probabilities:
+        """Class probabilities and their spread over cycles.
+
+        Args:
+            points, normals: One set or several.
+            samples: Average over this many cycles; a network that is not random needs one.
+        """
+        check_classifier(self.description, self.name)
+        _check_samples(samples)
+        sets, form = prepare_sets(self.view, points, normals)
+        means, spreads = [], []
+        for some in self._batches(sets):
+            with in_evaluation(self.network):
+                passes = cycle_probabilities(self.network, *stack(some, self.device), samples).cpu()
+            for number, one in enumerate(some):
+                own = passes[:, number]
+                _check_finite(bool(own.isfinite().all()), one)
+                means.append(own.mean(0).numpy())
+                spreads.append(own.std(0, correction=0).numpy())
+        if form == "one":
+            return Probabilities(means[0], spreads[0], self.classes)
+        return Probabilities(np.stack(means), np.stack(spreads), self.classes)
+
+    def features(
+        self,
+        points: Any,
+        normals: Any = None,
+        *,
+        per_point: bool = False,
+        layer: int | str | None = None,
+        samples: int = 1,
+    ) -> Any:
+        """Features before the head: pooled, an array (d,) or (batch, d), or per point.
+
+        Per point, one set gives `PointFeatures`: features (m, d), their points (m, 3) and the rows of the input that
+        these are. If the input has no more points than the network reads, these are all its points in their order; of
+        larger inputs, those that were drawn. Networks of groups give one row per group. An array of sets gives the
+        same with a first axis for the sets, and a list gives a list.
+
+        Args:
+            points, normals: One set or several.
+            per_point: Give features per point.
+            layer: Number or name of a layer, see `layers` (default: what the head reads). Pooled features of a layer
+                are its largest values over the points.
+            samples: Average over this many cycles.
+        """
+        _check_samples(samples)
+        name = self.find_layer(layer)
+        sets, form = prepare_sets(self.view, points, normals)
+        with in_evaluation(self.network):
+            return (self._point_features if per_point else self._pooled)(sets, form, name, samples)
+
+    def save_pretrained(self, folder: str | Path, **options: Any) -> None:
+        """Write model.safetensors, config.json and README.md, a model card, into a folder (needs the extra `hub`).
+
+        An existing README.md is kept. The options are those of `huggingface_hub.ModelHubMixin.save_pretrained`.
+        """
+        _hub().HubNetwork(self).save_pretrained(folder, **options)
+
+    def push_to_hub(self, repository: str, **options: Any) -> str:
+        """Upload what `save_pretrained` writes to "owner/name" on the Hugging Face Hub; returns the address.
+
+        The options are those of `huggingface_hub.ModelHubMixin.push_to_hub`, such as `private` and `token`.
+        """
+        address: str = _hub().HubNetwork(self).push_to_hub(repository, **options)
+        return address
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, device: str | torch.device | None = None, **options: Any
+    ) -> TrainedNetwork:
+        """Load what `save_pretrained` wrote, a repository "owner/name" on the Hugging Face Hub, or what `load` takes.
+
+        The options are those of `huggingface_hub.ModelHubMixin.from_pretrained`, such as `revision` and `cache_dir`.
+        """
+        if Path(name).is_file() or str(name) in list_pretrained():
+            return load(name, device)
+        trained: TrainedNetwork = _hub().from_hub(str(name), device, **options)
+        return trained
+
+    def _pooled(self, sets: list[Prepared], form: Form, layer: str | None, samples: int) -> np.ndarray:
+        parts = []
+        for some in self._batches(sets):
+            found = set_features(self.network, *stack(some, self.device), layer, samples).cpu()
+            for one, own in zip(some, found, strict=True):
+                _check_finite(bool(own.isfinite().all()), one)
+            parts.append(found.numpy())
+        features = np.concatenate(parts)
+        return features[0] if form == "one" else features
+
+    def _point_features(self, sets: list[Prepared], form: Form, layer: str | None, samples: int) -> Any:
+        found: list[PointFeatures] = []
+        for some in self._batches(sets):
+            found += point_features(self.network, some, layer, samples)
+        for one, own in zip(sets, found, strict=True):
+            _check_finite(bool(np.isfinite(own.features).all()), one)
+        if form == "one":
+            return found[0]
+        if form == "list":
+            return found
+        return PointFeatures(*(np.stack(parts) for parts in zip(*found, strict=True)))
+
+    def _batches(self, sets: Sequence[Prepared]) -> Iterator[Sequence[Prepared]]:
+        for begin in range(0, len(sets), self.batch):
+            yield sets[begin : begin + self.batch]
+
+
+def _hub() -> Any:
+    """The module that needs huggingface_hub, which is an extra and takes a while to load."""
+    try:
+        from . import hub
+    except ModuleNotFoundError as error:
+        if error.name != "huggingface_hub":
+            raise
+        raise ValueError('huggingface_hub is not installed: pip install "sampled-transformer[hub]"') from None
+    return hub
+
+
+def _check_samples(samples: int) -> None:
+    if samples < 1:
+        raise ValueError(f"samples: expected at least 1, got {samples}")
+
+
+def _check_finite(finite: bool, one: Prepared) -> None:
+    if not finite:
+        raise DataError(f"{one.name}: the network's output is not finite")
+
+
+def load(name: str | Path, device: str | torch.device | None = None, *, batch: int = 1) -> TrainedNetwork:
+    """Load a trained network: `load("modelnet40").predict("chair.off")`.
+
+    Args:
+        name: One of `list_pretrained()`, a run folder, a weights file, or "owner/name" on the Hugging Face Hub.
+        device: Device (default: GPU if available).
+        batch: Sets per forward pass, see `TrainedNetwork`.
+    """
+    place = pick_device(device)
+    network, description = load_model(find_weights(name), place)
+    return TrainedNetwork(network, description, str(name), batch=batch)

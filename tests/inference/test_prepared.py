@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import trimesh
+
+from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.files import read_shape
+from sampled_transformer.inference.prepared import prepare_sets
+from sampled_transformer.training.loading import View
+
+VIEW = View("bricks", 32, True)
+POSITIONS = View("bricks", 32, False)
+
+
+def cloud(size: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(size, 3))
+
+
+@pytest.mark.parametrize("size", [20, 32, 90])
+def test_a_file_is_what_read_shape_reads(size: int, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", points=cloud(size))
+    expected = read_shape(tmp_path / "a.npz", points=32, normals="estimate")
+    ((one,), form) = prepare_sets(VIEW, tmp_path / "a.npz")
+    assert form == "one"
+    np.testing.assert_array_equal(one.points, expected.points)
+    np.testing.assert_array_equal(one.normals, expected.normals)
+    np.testing.assert_array_equal(one.draw.places, cloud(size)[one.draw.rows])
+    assert one.name == str(tmp_path / "a.npz")
+
+
+def test_the_way_there_is_noted(tmp_path: Path) -> None:
+    estimated = "normals estimated from neighbouring points"
+    repeated = "only 20 points; repeated some to get the 32 the network reads"
+    assert prepare_sets(VIEW, cloud(20))[0][0].notes == (estimated, repeated)
+    assert prepare_sets(VIEW, cloud(40), cloud(40, 1))[0][0].notes == ()
+    assert prepare_sets(POSITIONS, cloud(40))[0][0].notes == ()
+    assert prepare_sets(VIEW, trimesh.creation.box())[0][0].notes == ()
+
+
+def test_networks_of_positions_ignore_normals() -> None:
+    (without,), _ = prepare_sets(POSITIONS, cloud(40))
+    (given,), _ = prepare_sets(POSITIONS, cloud(40), cloud(40, 1))
+    assert given.normals is None
+    assert torch.equal(given.points, without.points)
+
+
+def test_a_transform_that_changes_the_order_is_followed() -> None:
+    """The presets for fine-tuning put the points in the order of farthest point sampling."""
+    (one,), _ = prepare_sets(View("finetune-modelnet40", 32, False), cloud(90))
+    assert not np.array_equal(one.order, np.arange(32))
+    np.testing.assert_array_equal(np.sort(one.order), np.arange(32))
+    np.testing.assert_array_equal(one.points, one.draw.shape.points[one.order])
+
+
+def test_forms() -> None:
+    points = np.stack([cloud(40), cloud(40, 1)])
+    forms: list[tuple[Any, str, int]] = [
+        (points[0], "one", 1),
+        (points, "array", 2),
+        (list(points), "list", 2),
+        (tuple(points), "list", 2),
+        (torch.from_numpy(points), "array", 2),
+        (torch.nested.nested_tensor(list(torch.from_numpy(points)), layout=torch.jagged), "list", 2),
+    ]
+    for given, form, count in forms:
+        sets, found = prepare_sets(VIEW, given)
+        assert (found, len(sets)) == (form, count)
+        assert torch.equal(sets[0].points, prepare_sets(VIEW, points[0])[0][0].points)
+    prepared, _ = prepare_sets(VIEW, points)
+    assert prepare_sets(VIEW, prepared[0])[0][0] is prepared[0]
+    with pytest.raises(
+        DataError, match=r"points: expected a set prepared for View\(.*normals=False\), got one for View"
+    ):
+        prepare_sets(POSITIONS, prepared[0])
+
+
+def test_what_is_in_memory_is_not_changed() -> None:
+    points = cloud(40)
+    kept = points.copy()
+    prepare_sets(VIEW, points)
+    np.testing.assert_array_equal(points, kept)
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([], "points: expected at least one set, got none"),
+        (np.zeros((0, 40, 3)), "points: expected at least one set, got none"),
+        (np.zeros((0, 3)), "points: expected at least 1 point, got none"),
+        (np.zeros((1, 3)), "points: expected at least 2 different points, got 1 point"),
+        (np.zeros((9, 2)), r"points: expected the shape \(n, 3\) or \(batch, n, 3\), or six columns.*got \(9, 2\)"),
+        (np.zeros((3, 9)), r"points: expected the shape .* got \(3, 9\)"),
+        (np.zeros((2, 3, 9)), r"points\[0\]: expected the shape \(n, 3\), or six columns with normals, got \(3, 9\)"),
+        (np.zeros((1, 2, 3, 4)), r"got \(1, 2, 3, 4\)"),
+        ([[0, 0, 1], [1, 2, 3]], r"points\[0\]: expected the shape \(n, 3\), .*got \(3,\)"),
+        ([cloud(9), np.full((9, 3), np.nan)], r"points\[1\]: expected finite numbers, got NaN or infinity in 9 of 9"),
+        (np.ones((9, 6)), "points: expected unit normals in the last three of six columns, got others; give pos"),
+        (np.zeros((9, 3), complex), "points: expected numbers of shape .*, got complex128"),
+        (np.full((9, 3), "a"), "points: expected numbers of shape .*, got <U1"),
+        (None, "points: expected an array, a list of sets, a file or a trimesh, got NoneType"),
+        ([[[1, 2, 3], [1, 2]]], r"points\[0\]: expected an array, .* got rows of different lengths"),
+        ("nowhere.off", "nowhere.off: No such file or directory"),
+        (["nowhere.off"], "nowhere.off: No such file or directory"),
+    ],
+)
+def test_what_is_no_set_is_refused_in_one_line(points: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message) as error:
+        prepare_sets(VIEW, points)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("points", "normals", "message"),
+    [
+        (cloud(9), cloud(8), r"normals: expected \(9, 3\), the shape of points, got \(8, 3\)"),
+        (cloud(9), np.full((9, 3), np.inf), "normals: expected finite numbers"),
+        (np.stack([cloud(9)] * 2), cloud(9), "normals: expected those of 2 sets, as many as points has, got one array"),
+        ([cloud(9)] * 2, [cloud(9)], "normals: expected those of 2 sets, as many as points has, got 1"),
+        ("a.off", cloud(9), "normals: expected None for a file, which has its own, got ndarray"),
+        (trimesh.creation.box(), cloud(9), "normals: expected None for a trimesh, which has its own, got ndarray"),
+    ],
+)
+def test_normals_that_do_not_fit(points: Any, normals: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        prepare_sets(VIEW, points, normals)
