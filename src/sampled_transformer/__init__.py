@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .blocks import TransformerBlock
     from .cycles import Cycle
+    from .estimators import SetClassifier, SetFeatures, SetRegressor
     from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
     from .randomness import cycle_seed
@@ -59,6 +60,13 @@ _HOME = {
     "list_models": "models",
 }
 
+# These names need an extra, so `import *` leaves them out.
+_HOME_OF_EXTRAS = {
+    "SetClassifier": ("estimators", "sklearn"),
+    "SetFeatures": ("estimators", "sklearn"),
+    "SetRegressor": ("estimators", "sklearn"),
+}
+
 __all__ = [
     "Attention",
     "BasicClassifier",
@@ -87,12 +95,26 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name in _HOME_OF_EXTRAS:
+        value = _load_extra(name, *_HOME_OF_EXTRAS[name])
+    elif name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
+def _load_extra(name: str, module: str, extra: str) -> Any:
+    """A name whose module needs an extra; without it, the error says how to install it."""
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == __name__:
+            raise
+        missing = f'{error.name} is not installed: pip install "sampled-transformer[{extra}]"'
+        raise ImportError(f"{name}: {missing}", name=error.name) from None
+
+
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_HOME_OF_EXTRAS])

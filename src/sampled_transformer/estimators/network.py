@@ -1,0 +1,90 @@
+"""The network behind the estimators: an MLP on every row, transformer blocks, pooling, a head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..attention import network_cycle, number_layers
+from ..blocks import TransformerBlock
+from ..layers.pooling import pool_max
+from ..sets import segments
+
+
+class SetNetwork(nn.Module):
+    """From packed rows to one row of outputs per set. Sets that are packed together do not influence each other.
+
+        X = W_2 GELU(W_1 x + b_1) + b_2,   X <- Block(X) `depth` times,   X <- LayerNorm(X)
+        pooled = [mean_i X_i, max_i X_i, std_i X_i, log size]
+        outputs = W_4 Dropout(GELU(W_3 LayerNorm(pooled)))
+
+    There is no BatchNorm: statistics of a few small sets are noise, and predictions would depend on training batches.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        dim: int,
+        depth: int,
+        heads: int,
+        attention: str,
+        dropout: float,
+        attention_options: Mapping[str, Any],
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Sequential(nn.Linear(inputs, dim), nn.GELU(), nn.Linear(dim, dim))
+        self.blocks = nn.ModuleList(
+            TransformerBlock(
+                dim,
+                heads,
+                attention,
+                hidden=2 * dim,
+                norm=True,
+                activation="gelu",
+                bias=True,
+                dropout=dropout,
+                **attention_options,
+            )
+            for _ in range(depth)
+        )
+        self.norm = nn.LayerNorm(dim)
+        self.pooled_norm = nn.LayerNorm(3 * dim)
+        self.head = nn.Sequential(
+            nn.Linear(3 * dim + 1, dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(dim, outputs)
+        )
+        number_layers(self)
+
+    @property
+    def needs_positions(self) -> bool:
+        """Whether a mechanism looks at positions."""
+        return any(block.attention.needs_positions for block in self.blocks)
+
+    def forward(self, rows: Tensor, ptr: Tensor, sizes: Tensor, positions: Tensor | None = None) -> Tensor:
+        """rows (total, inputs), ptr (sets + 1,), sizes (sets, 1) -> (sets, outputs)."""
+        outputs: Tensor = self.head(self.pool(rows, ptr, sizes, positions))
+        return outputs
+
+    def pool(self, rows: Tensor, ptr: Tensor, sizes: Tensor, positions: Tensor | None = None) -> Tensor:
+        """What the head reads, (sets, 3 dim + 1)."""
+        x = self.embedding(rows)
+        cycle = network_cycle((block.attention for block in self.blocks), x, positions, None, ptr, None)
+        for block in self.blocks:
+            x = block(x, positions, ptr=ptr, cycle=cycle)
+        x = self.norm(x)
+        mean, std = pool_moments(x, ptr)
+        return torch.cat([self.pooled_norm(torch.cat([mean, pool_max(x, ptr=ptr), std], 1)), sizes], 1)
+
+
+def pool_moments(x: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean and the standard deviation of every feature in each packed set, (sets, dim); 0 and 0.001 for an empty set."""
+    index = segments(ptr, x.shape[0])
+    counts = ptr.diff().clamp(min=1)[:, None]
+    zeros = x.new_zeros(ptr.shape[0] - 1, x.shape[-1])
+    mean = zeros.index_add(0, index, x) / counts
+    variance = zeros.index_add(0, index, (x - mean[index]).square()) / counts
+    return mean, (variance + 1e-6).sqrt()
