@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     )
     from .blocks import TransformerBlock
     from .cycles import Cycle
-    from .estimators import SetClassifier, SetFeatures, SetRegressor
+    from .estimators import SetClassifier as SetClassifier  # not in __all__: they need an extra
+    from .estimators import SetFeatures as SetFeatures
+    from .estimators import SetRegressor as SetRegressor
     from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, create_model, list_models
     from .randomness import cycle_seed

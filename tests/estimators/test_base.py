@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 import pytest
 import torch
-from estimators.conftest import SMALL, Labelled
+from helpers.labelled_sets import SMALL, Labelled
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -123,15 +123,15 @@ def test_errors(kind: type, fitted: dict[type, Any], train: Labelled) -> None:
         answer(kind(), train.sets)
     with pytest.raises(ValueError, match=r"^X\[0\]: expected 4 columns, as in fit, got 3"):
         answer(fitted[kind], [np.zeros((5, 3))])
-    with pytest.raises(ValueError, match="^y: expected 60 values, one per set of X, got 59"):
+    with pytest.raises(ValueError, match=r"^y: expected 60 values, one per set of X, got 59"):
         kind().fit(train.sets, y[:-1])
-    with pytest.raises(ValueError, match="^attention: expected one of .* got 'liner'; did you mean 'linear'"):
+    with pytest.raises(ValueError, match=r"^attention: expected one of .* got 'liner'; did you mean 'linear'"):
         kind("liner").fit(train.sets, y)
     with pytest.raises(ValueError, match=r"^positions: expected columns such as .* attention='knn' needs .* got None"):
         kind("knn").fit(train.sets, y)
-    with pytest.raises(ValueError, match="^options: expected an option of the mechanism 'linear'"):
+    with pytest.raises(ValueError, match=r"^options: expected an option of the mechanism 'linear'"):
         kind(attention_options={"neighbours": 3}).fit(train.sets, y)
-    with pytest.raises(ValueError, match="^heads: expected a divisor of dim=64, got 5"):
+    with pytest.raises(ValueError, match=r"^heads: expected a divisor of dim=64, got 5"):
         kind(heads=5).fit(train.sets, y)
 
 
@@ -142,16 +142,25 @@ def test_every_mechanism_by_name(attention: str, train: Labelled, test: Labelled
     assert classifier.score(test.sets, test.labels) > 0.6
 
 
+def test_several_mechanisms_are_averaged(train: Labelled, test: Labelled) -> None:
+    both = SetClassifier(["dense", "none"], **{**SMALL, "max_epochs": 3}).fit(train.sets, train.labels)
+    assert both.score(test.sets, test.labels) > 0.6
+    assert len(both.network_.members) == 2
+    with pytest.raises(ValueError, match=r"^attention: expected at least one mechanism, got none"):
+        SetClassifier([]).fit(train.sets, train.labels)
+
+
 def test_two_coordinates_and_options(train: Labelled) -> None:
     options = {**SMALL, "max_epochs": 1}
     SetClassifier("rotary", positions=[0, 1], **options).fit(train.sets, train.labels)
-    SetClassifier("knn", positions=[0, 1], attention_options={"neighbours": 2}, **options).fit(train.sets, train.labels)
+    SetClassifier("knn", positions=[0, 1], attention_options={"k": 2}, **options).fit(train.sets, train.labels)
+    SetClassifier(["rotary", "none"], positions=[1], **options).fit(train.sets, train.labels)
 
 
 def test_cross_validation_search_and_pipelines(train: Labelled, test: Labelled) -> None:
     scores = cross_val_score(SetClassifier(**SMALL), train.sets, train.labels, cv=2)
     assert scores.min() > 0.8
-    search = GridSearchCV(SetClassifier(**SMALL), {"attention": ["linear", "none"]}, cv=2)
+    search = GridSearchCV(SetClassifier(**SMALL), {"attention": ["linear", "none", ("linear", "none")]}, cv=2)
     search.fit(train.sets, train.labels)
     assert search.score(test.sets, test.labels) > 0.9
     pipeline = make_pipeline(SetFeatures(**SMALL), LogisticRegression())
@@ -174,7 +183,7 @@ def test_weights() -> None:
     with pytest.raises(ValueError, match=r"^sample_weight: expected 3 numbers, one per set, got the shape \(2,\)"):
         check_weights([1, 2], 3)
     for wrong in ([0, 0], [1, -1], [1, np.nan]):
-        with pytest.raises(ValueError, match="^sample_weight: expected finite numbers"):
+        with pytest.raises(ValueError, match=r"^sample_weight: expected finite numbers"):
             check_weights(wrong, 2)
 
 

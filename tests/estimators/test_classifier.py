@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimators.conftest import Labelled
+from helpers.labelled_sets import Labelled
 
 from sampled_transformer import SetClassifier
 from sampled_transformer.estimators.classifier import accuracy, encode
@@ -50,7 +50,7 @@ def test_labels_that_do_not_work(labels: Any, message: str) -> None:
 
 
 def test_label_smoothing_is_a_share(train: Labelled) -> None:
-    with pytest.raises(ValueError, match="^label_smoothing: expected a share from 0 to below 1, got 1"):
+    with pytest.raises(ValueError, match=r"^label_smoothing: expected a share from 0 to below 1, got 1"):
         SetClassifier(label_smoothing=1).fit(train.sets, train.labels)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimators.conftest import Labelled
+from helpers.labelled_sets import Labelled
 
 from sampled_transformer import SetFeatures
 
@@ -12,8 +12,8 @@ from sampled_transformer import SetFeatures
 def test_features_and_their_names(train: Labelled, small: dict[str, Any]) -> None:
     features = SetFeatures(**small).fit(train.sets, train.labels)
     rows = features.transform(train.sets)
-    assert rows.shape == (60, 49)
-    assert features.get_feature_names_out()[-1] == "setfeatures48"
+    assert rows.shape == (60, 98)
+    assert features.get_feature_names_out()[-1] == "setfeatures97"
     assert np.array_equal(SetFeatures(**small).fit_transform(train.sets, train.labels), rows)
 
 
@@ -38,5 +38,5 @@ def test_the_task_follows_from_the_targets_or_is_given(
 
 
 def test_unknown_task(train: Labelled) -> None:
-    with pytest.raises(ValueError, match="^task: expected one of auto, classification, regression, got 'rank'"):
+    with pytest.raises(ValueError, match=r"^task: expected one of auto, classification, regression, got 'rank'"):
         SetFeatures(task="rank").fit(train.sets, train.labels)

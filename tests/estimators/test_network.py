@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 
 from sampled_transformer import list_attention
-from sampled_transformer.estimators.network import SetNetwork, pool_moments
+from sampled_transformer.estimators.network import SetEnsemble, SetNetwork, pool_moments
 
 
 def make(attention: str = "linear", **options: Any) -> SetNetwork:
@@ -24,7 +25,7 @@ def test_sets_do_not_influence_each_other(attention: str) -> None:
     together = network(rows, ptr, sizes, rows[:, :3])
     assert together.shape == (4, 3)
     assert together.isfinite().all()
-    for number, (begin, end) in enumerate(zip(ptr[:-1], ptr[1:], strict=True)):
+    for number, (begin, end) in enumerate(pairwise(ptr)):
         own = rows[begin:end]
         alone = network(own, torch.tensor([0, len(own)]), sizes[number, None], own[:, :3])
         torch.testing.assert_close(alone[0], together[number], rtol=1e-4, atol=1e-5)
@@ -51,3 +52,16 @@ def test_moments_equal_those_of_each_set() -> None:
     torch.testing.assert_close(mean, torch.stack([x[:3].mean(0), torch.zeros(5).double(), x[3:].mean(0)]))
     torch.testing.assert_close(std[2], (x[3:].var(0, correction=0) + 1e-6).sqrt())
     assert (std[1] == 1e-3).all()
+
+
+def test_members_stand_side_by_side() -> None:
+    torch.manual_seed(0)
+    names, shape = ["induced", "none"], {"dim": 16, "depth": 1, "heads": 2}
+    both = SetEnsemble(4, 3, attention=names, dropout=0.0, attention_options=[{"inducing": 5}, {}], **shape).eval()
+    inputs = torch.randn(9, 4), torch.tensor([0, 4, 9]), torch.zeros(2, 1)
+    outputs = both(*inputs)
+    assert outputs.shape == (2, 2, 3)
+    for member, output in zip(both.members, outputs, strict=True):
+        assert torch.equal(member(*inputs), output)
+    assert both.pool(*inputs).shape == (1, 2, 2 * 49)
+    assert not both.needs_positions

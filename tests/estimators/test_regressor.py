@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from estimators.conftest import Labelled
+from helpers.labelled_sets import Labelled
 
 from sampled_transformer import SetRegressor
 from sampled_transformer.estimators.regressor import check_targets, explained, squared_error, standardise

@@ -32,7 +32,7 @@ def test_parameters_out_of_range(name: str, value: Any, expected: str) -> None:
 
 def test_defaults_are_in_range_and_devices_are_tried() -> None:
     check_settings(SetClassifier())
-    with pytest.raises(ValueError, match="^device: expected a device that works here, got 'abacus'"):
+    with pytest.raises(ValueError, match=r"^device: expected a device that works here, got 'abacus'"):
         check_settings(SetClassifier(device="abacus"))
 
 
@@ -40,7 +40,7 @@ def test_positions_are_different_columns() -> None:
     assert find_positions(None, 3) is None
     assert find_positions([2, 0], 3) == (2, 0)
     for wrong in [(), (0, 0), (3,), (-1,), 1, ("x",)]:
-        with pytest.raises(ValueError, match="^positions: expected different columns from 0 to 2, or None, got"):
+        with pytest.raises(ValueError, match=r"^positions: expected different columns from 0 to 2, or None, got"):
             find_positions(wrong, 3)
 
 

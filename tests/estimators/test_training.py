@@ -7,32 +7,32 @@ from torch import Tensor
 from torch.nn import functional
 
 from sampled_transformer.estimators.inputs import PackedSets, cut
-from sampled_transformer.estimators.network import SetNetwork
+from sampled_transformer.estimators.network import SetEnsemble
 from sampled_transformer.estimators.training import Examples, Plan, evaluate, parameter_groups, train, warm_cosine
 
 SIZES = np.array([5, 0, 40, 1, 11])
 
 
-def make(sizes: np.ndarray = SIZES, seed: int = 0) -> tuple[SetNetwork, Examples]:
+def make(sizes: np.ndarray = SIZES, seed: int = 0) -> tuple[SetEnsemble, Examples]:
     torch.manual_seed(seed)
-    network = SetNetwork(
-        2, 1, dim=8, depth=1, heads=2, attention="linear", dropout=0.0, attention_options={}
+    network = SetEnsemble(
+        2, 1, dim=8, depth=1, heads=2, attention=["linear", "none"], dropout=0.0, attention_options=[{}, {}]
     )
     rows = np.random.default_rng(seed).normal(size=(sizes.sum(), 2)).astype(np.float32)
     return network, Examples(PackedSets(rows, cut(sizes)), np.zeros((len(sizes), 1), np.float32), None)
 
 
 def plan(**changes: object) -> Plan:
-    settings = dict(
-        learning_rate=1e-2,
-        weight_decay=0.0,
-        batch_size=4,
-        max_points=16,
-        max_epochs=5,
-        max_seconds=None,
-        n_iter_no_change=2,
-        verbose=False,
-    )
+    settings = {
+        "learning_rate": 1e-2,
+        "weight_decay": 0.0,
+        "batch_size": 4,
+        "max_points": 16,
+        "max_epochs": 5,
+        "max_seconds": None,
+        "n_iter_no_change": 2,
+        "verbose": False,
+    }
     return Plan(**{**settings, **changes})  # type: ignore[arg-type]
 
 
@@ -59,12 +59,12 @@ def test_early_stopping_keeps_the_best_epoch() -> None:
     kept = []
 
     def validate() -> float:
-        kept.append(network.head[0].weight.detach().clone())
+        kept.append(network.members[0].head[0].weight.detach().clone())
         return next(answers)
 
     losses, scores = train(network, examples, mean_loss(examples), plan(), np.random.default_rng(0), validate)
     assert scores == [0.1, 0.5, 0.4, 0.3]  # two epochs without a better one
-    assert torch.equal(network.head[0].weight, kept[1])
+    assert torch.equal(network.members[0].head[0].weight, kept[1])
     assert len(losses) == 4
 
 
@@ -111,7 +111,7 @@ def test_evaluation_averages_over_the_parts() -> None:
     parts, owner = examples.in_parts(10)
     each = evaluate(network, parts, None, torch.sigmoid)
     assert np.allclose(cut_up[2], each[owner == 2].mean(0), atol=1e-6)
-    assert evaluate(network, examples, None, torch.nn.Identity(), pooled=True).shape == (5, 25)
+    assert evaluate(network, examples, None, torch.nn.Identity(), pooled=True).shape == (5, 50)
 
 
 def test_batches_hold_every_set_once(monkeypatch: pytest.MonkeyPatch) -> None:

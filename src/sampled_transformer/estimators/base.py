@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..inference.trained import pick_device
 from .inputs import PackedSets, pack
-from .network import SetNetwork
+from .network import SetEnsemble
 from .scaling import Scaling
 from .settings import check_settings, count_epochs, find_positions
 from .training import Examples, Plan, evaluate, train
@@ -29,7 +29,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     """A network on sets in the dress of scikit-learn. `SetClassifier` describes the parameters."""
 
     # scikit-learn reads the parameters off the signature of __init__, so each estimator writes its own.
-    attention: str
+    attention: str | Sequence[str]
     attention_options: Mapping[str, Any] | None
     positions: Sequence[int] | None
     dim: int
@@ -103,24 +103,31 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _build(self, outputs: int) -> None:
         """Create the network, with fresh weights."""
-        options = dict(self.attention_options or {})
-        if self.attention == "rotary" and self.positions_ is not None:
-            options.setdefault("coordinates", len(self.positions_))
+        names = (self.attention,) if isinstance(self.attention, str) else tuple(self.attention)
+        if not names:
+            raise ValueError("attention: expected at least one mechanism, got none")
         self.network_options_ = {
             "inputs": 2 * self.n_features_in_,
             "outputs": outputs,
             "dim": self.dim,
             "depth": self.depth,
             "heads": self.heads,
-            "attention": self.attention,
+            "attention": names,
             "dropout": self.dropout,
-            "attention_options": options,
+            "attention_options": [self._options_of(name) for name in names],
         }
-        self.network_ = SetNetwork(**self.network_options_)
+        self.network_ = SetEnsemble(**self.network_options_)
         if self.network_.needs_positions and self.positions_ is None:
             what = f"columns such as (0, 1, 2), because attention={self.attention!r} needs positions"
             raise ValueError(f"positions: expected {what}, got None")
         self.network_.to(pick_device(self.device))
+
+    def _options_of(self, name: str) -> dict[str, Any]:
+        """The options of one mechanism: "none" has none, and some want to know how many columns are positions."""
+        options = {} if name == "none" else dict(self.attention_options or {})
+        if name in ("knn", "rotary") and self.positions_ is not None:
+            options.setdefault("coordinates", len(self.positions_))
+        return options
 
     def _examples(self, sets: PackedSets) -> Examples:
         scaling: Scaling = self.scaling_
@@ -151,7 +158,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "network_" in state:
-            self.network_ = SetNetwork(**self.network_options_)
+            self.network_ = SetEnsemble(**self.network_options_)
             self.network_.load_state_dict({name: torch.tensor(value) for name, value in state["network_"].items()})
             self.network_.eval()
 

@@ -21,10 +21,11 @@ TASKS = ("auto", "classification", "regression")
 
 
 class SetFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SetEstimator):  # type: ignore[misc]
-    """Turn each set into one row of features: X, a list of (n_i, d) arrays, -> (sets, 3 dim + 1).
+    """Turn each set into one row of features: X, a list of (n_i, d) arrays, -> (sets, features).
 
-    A row is what the head of the network reads: the mean, the maximum and the standard deviation of the last block's
-    features over the set, normalised, and the logarithm of its size.
+    A row is what the head of the network reads, 3 dim + 1 features: the mean, the maximum and the standard deviation of
+    the last block's features over the set, normalised, and the logarithm of its size. With several mechanisms, the rows
+    of their networks stand side by side.
 
     With y, `fit` trains the network to predict y and keeps all but the head. Without y, nothing is trained: the columns
     are standardised and the weights stay random, which is a baseline, no more.
@@ -37,7 +38,7 @@ class SetFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SetEstimato
 
     def __init__(
         self,
-        attention: str = "linear",
+        attention: str | Sequence[str] = ("linear", "none"),
         *,
         attention_options: Mapping[str, Any] | None = None,
         positions: Sequence[int] | None = None,
@@ -107,15 +108,15 @@ class SetFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SetEstimato
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The features of each set, (sets, 3 dim + 1)."""
+        """The features of each set, (sets, features)."""
         return self._outputs(X, pooled=True)
 
     @property
     def _n_features_out(self) -> int:
-        return 3 * int(self.network_options_["dim"]) + 1
+        return len(self.network_options_["attention"]) * (3 * int(self.network_options_["dim"]) + 1)
 
     def _finish(self, outputs: Tensor) -> Tensor:
-        return outputs.softmax(1) if self._is_classification else outputs
+        return outputs.softmax(-1) if self._is_classification else outputs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

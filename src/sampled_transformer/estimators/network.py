@@ -1,8 +1,8 @@
-"""The network behind the estimators: an MLP on every row, transformer blocks, pooling, a head."""
+"""The networks behind the estimators: an MLP on every row, transformer blocks, pooling, a head."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +21,8 @@ class SetNetwork(nn.Module):
         pooled = [mean_i X_i, max_i X_i, std_i X_i, log size]
         outputs = W_4 Dropout(GELU(W_3 LayerNorm(pooled)))
 
-    There is no BatchNorm: statistics of a few small sets are noise, and predictions would depend on training batches.
+    There is no BatchNorm: statistics of a few small sets are noise. There is no dropout in the blocks, where it would
+    be noise under the maximum.
     """
 
     def __init__(
@@ -47,16 +48,13 @@ class SetNetwork(nn.Module):
                 norm=True,
                 activation="gelu",
                 bias=True,
-                dropout=dropout,
                 **attention_options,
             )
             for _ in range(depth)
         )
         self.norm = nn.LayerNorm(dim)
         self.pooled_norm = nn.LayerNorm(3 * dim)
-        self.head = nn.Sequential(
-            nn.Linear(3 * dim + 1, dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(dim, outputs)
-        )
+        self.head = nn.Sequential(nn.Linear(3 * dim + 1, dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(dim, outputs))
         number_layers(self)
 
     @property
@@ -80,8 +78,35 @@ class SetNetwork(nn.Module):
         return torch.cat([self.pooled_norm(torch.cat([mean, pool_max(x, ptr=ptr), std], 1)), sizes], 1)
 
 
+class SetEnsemble(nn.Module):
+    """Networks side by side, one per mechanism. They share nothing, so that their mistakes differ."""
+
+    def __init__(
+        self, *args: int, attention: Sequence[str], attention_options: Sequence[Mapping[str, Any]], **options: Any
+    ) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(
+            SetNetwork(*args, attention=name, attention_options=its, **options)
+            for name, its in zip(attention, attention_options, strict=True)
+        )
+        number_layers(self)
+
+    @property
+    def needs_positions(self) -> bool:
+        """Whether a mechanism looks at positions."""
+        return any(member.needs_positions for member in self.members)
+
+    def forward(self, *inputs: Tensor | None) -> Tensor:
+        """As `SetNetwork.forward`, for each member: (members, sets, outputs)."""
+        return torch.stack([member(*inputs) for member in self.members])
+
+    def pool(self, *inputs: Tensor | None) -> Tensor:
+        """What the heads read, side by side, (1, sets, members (3 dim + 1))."""
+        return torch.cat([member.pool(*inputs) for member in self.members], 1)[None]
+
+
 def pool_moments(x: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean and the standard deviation of every feature in each packed set, (sets, dim); 0 and 0.001 for an empty set."""
+    """The mean and the standard deviation of every feature in each packed set, (sets, dim); about 0 if it is empty."""
     index = segments(ptr, x.shape[0])
     counts = ptr.diff().clamp(min=1)[:, None]
     zeros = x.new_zeros(ptr.shape[0] - 1, x.shape[-1])

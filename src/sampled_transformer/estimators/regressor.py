@@ -29,7 +29,7 @@ class SetRegressor(RegressorMixin, SetEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        attention: str = "linear",
+        attention: str | Sequence[str] = ("linear", "none"),
         *,
         attention_options: Mapping[str, Any] | None = None,
         positions: Sequence[int] | None = None,

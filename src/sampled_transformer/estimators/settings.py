@@ -9,7 +9,7 @@ from typing import Any
 
 from ..inference.trained import pick_device
 
-STEPS = 1500  # of the optimiser, if `max_epochs` is not given
+STEPS = 1200  # of the optimiser, if `max_epochs` is not given
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 150
 
 AT_LEAST_ONE = ("dim", "depth", "heads", "batch_size", "n_iter_no_change")
@@ -54,6 +54,6 @@ def find_positions(positions: Sequence[int] | None, columns: int) -> tuple[int, 
 
 
 def count_epochs(sets: int, batch_size: int) -> int:
-    """Epochs of about 1,500 steps; more passes over a few sets teach nothing, fewer over many are too few."""
+    """Epochs of about 1,200 steps; more passes over a few sets teach nothing, fewer over many are too few."""
     steps = math.ceil(sets / batch_size)
     return min(max(math.ceil(STEPS / steps), FEWEST_EPOCHS), MOST_EPOCHS)

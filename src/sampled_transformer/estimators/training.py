@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .inputs import PackedSets, cut
-from .network import SetNetwork
+from .network import SetEnsemble
 
 WARM_UP = 0.1  # share of the training in which the learning rate rises
 ROWS_AT_ONCE = 65_536  # of a batch of predictions, which bounds its memory
@@ -90,9 +90,9 @@ class Plan:
 
 
 def train(
-    network: SetNetwork,
+    network: SetEnsemble,
     examples: Examples,
-    loss: Callable[[Tensor, Tensor], Tensor],  # outputs, numbers of the sets -> the mean loss
+    loss: Callable[[Tensor, Tensor], Tensor],  # outputs of a member, numbers of the sets -> the mean loss
     plan: Plan,
     draw: np.random.Generator,
     validate: Callable[[], float] | None = None,  # the score on the held-out part; larger is better
@@ -120,10 +120,12 @@ def train(
                 break
             for group in optimizer.param_groups:
                 group["lr"] = plan.learning_rate * warm_cosine(done)
-            value = loss(network(*examples.tensors(sets, device, plan.max_points, draw)), torch.from_numpy(sets))
+            outputs = network(*examples.tensors(sets, device, plan.max_points, draw))
+            value = torch.stack([loss(each, torch.from_numpy(sets)) for each in outputs]).mean()
             optimizer.zero_grad()
-            value.backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            (value * len(outputs)).backward()  # each member learns as if it were alone
+            for member in network.members:
+                nn.utils.clip_grad_norm_(member.parameters(), 1.0)
             optimizer.step()
             total += value.item() * len(sets)
         losses.append(total / len(examples))
@@ -164,19 +166,19 @@ def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, 
 
 @torch.no_grad()
 def evaluate(
-    network: SetNetwork,
+    network: SetEnsemble,
     examples: Examples,
     most: int | None,
     finish: Callable[[Tensor], Tensor],
     *,
     pooled: bool = False,
 ) -> np.ndarray:
-    """One row per set, in double precision: finish(outputs), or what the head reads, averaged over a set's parts."""
+    """One row per set, in double precision: finish(outputs) or what the heads read, averaged over members and parts."""
     network.eval()
     device = next(network.parameters()).device
     parts, owner = examples.in_parts(most)
     call = network.pool if pooled else network
-    rows = [finish(call(*parts.tensors(some, device)).double()).cpu().numpy() for some in parts.batches()]
+    rows = [finish(call(*parts.tensors(some, device)).double()).mean(0).cpu().numpy() for some in parts.batches()]
     values = np.concatenate(rows)
     sums = np.zeros((len(examples), values.shape[1]))
     np.add.at(sums, owner, values)
