@@ -66,7 +66,7 @@ class SetEstimator(BaseEstimator):  # type: ignore[misc]
             self._build(outputs)
             examples = self._examples(sets.select(learnt))
             goal = torch.from_numpy(targets[learnt])
-            share = torch.from_numpy((weights[learnt] / weights[learnt].mean()).astype(np.float32))
+            share = torch.from_numpy((weights[learnt] / (weights[learnt].mean() or 1.0)).astype(np.float32))
 
             def mean_loss(values: Tensor, numbers: Tensor) -> Tensor:
                 each = loss(values, goal[numbers].to(values.device))

@@ -87,6 +87,8 @@ def _as_list(X: Any) -> Sequence[Any]:
     expected = "X: expected a list of (n, d) arrays or one array of shape (sets, n, d), got"
     if isinstance(X, torch.Tensor):
         X = X.detach().cpu().numpy()
+    elif hasattr(X, "to_numpy"):  # a column of a data frame
+        X = X.to_numpy()
     if isinstance(X, list | tuple):
         return X
     if isinstance(X, np.ndarray) and (X.ndim == 3 or (X.ndim == 1 and X.dtype == object)):

@@ -111,7 +111,7 @@ def train(
     best = copy.deepcopy(network.state_dict())
     for epoch in range(plan.max_epochs):
         network.train()
-        total = 0.0
+        total, seen = 0.0, 0
         for step, sets in enumerate(np.array_split(draw.permutation(len(examples)), steps)):
             done = (epoch + (step + 0.5) / steps) / plan.max_epochs
             if plan.max_seconds is not None:
@@ -127,9 +127,11 @@ def train(
             for member in network.members:
                 nn.utils.clip_grad_norm_(member.parameters(), 1.0)
             optimizer.step()
-            total += value.item() * len(sets)
-        losses.append(total / len(examples))
+            total, seen = total + value.item() * len(sets), seen + len(sets)
         network.eval()
+        if not seen:  # the time was over before the first step of this epoch
+            break
+        losses.append(total / seen)
         if validate is not None:
             scores.append(validate())
             if len(scores) == 1 or scores[-1] > max(scores[:-1]):
