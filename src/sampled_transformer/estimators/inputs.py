@@ -38,7 +38,8 @@ class PackedSets:
         """The rows of the sets with these numbers, one set after the other."""
         sizes = self.sizes[sets]
         ptr = cut(sizes)
-        return np.arange(ptr[-1]) + np.repeat(self.ptr[sets] - ptr[:-1], sizes)
+        found: np.ndarray = np.arange(ptr[-1]) + np.repeat(self.ptr[sets] - ptr[:-1], sizes)
+        return found
 
     def places_of_some(self, sets: np.ndarray, most: int, generator: np.random.Generator) -> list[np.ndarray]:
         """The rows of each named set; of a set with more than `most` rows, that many at random."""

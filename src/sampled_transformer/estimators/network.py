@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..attention import network_cycle, number_layers
+from ..attention import Attention, network_cycle, number_layers
 from ..blocks import TransformerBlock
 from ..layers.pooling import pool_max
 from ..sets import segments
@@ -60,7 +60,7 @@ class SetNetwork(nn.Module):
     @property
     def needs_positions(self) -> bool:
         """Whether a mechanism looks at positions."""
-        return any(block.attention.needs_positions for block in self.blocks)
+        return any(one.needs_positions for one in self.modules() if isinstance(one, Attention))
 
     def forward(self, rows: Tensor, ptr: Tensor, sizes: Tensor, positions: Tensor | None = None) -> Tensor:
         """rows (total, inputs), ptr (sets + 1,), sizes (sets, 1) -> (sets, outputs)."""
@@ -102,7 +102,8 @@ class SetEnsemble(nn.Module):
 
     def pool(self, *inputs: Tensor | None) -> Tensor:
         """What the heads read, side by side, (1, sets, members (3 dim + 1))."""
-        return torch.cat([member.pool(*inputs) for member in self.members], 1)[None]
+        members: Any = self.members  # torch types its members as plain modules
+        return torch.cat([member.pool(*inputs) for member in members], 1)[None]
 
 
 def pool_moments(x: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:

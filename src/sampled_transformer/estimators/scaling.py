@@ -52,12 +52,14 @@ class Scaling:
     def positions(self, rows: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
         """The chosen columns as positions, float32: centred, and divided by one factor, so that directions stay."""
         spread = np.sqrt((self.std[list(chosen)] ** 2).sum())
-        return ((rows[:, chosen] - self.mean[list(chosen)]) / spread).clip(-5, 5).astype(np.float32)
+        positions: np.ndarray = (rows[:, chosen] - self.mean[list(chosen)]) / spread
+        return positions.clip(-5, 5).astype(np.float32)
 
     def sizes(self, sizes: np.ndarray) -> np.ndarray:
         """The logarithm of each set's size, standardised and inside the range of the training sets, (sets, 1)."""
         inside = np.log1p(sizes).clip(*self.size_limits)
-        return (((inside - self.size_mean) / self.size_std)[:, None]).astype(np.float32)
+        scaled: np.ndarray = (inside - self.size_mean) / self.size_std
+        return scaled[:, None].astype(np.float32)
 
     def _ranks(self, rows: np.ndarray) -> np.ndarray:
         """2 F(x) - 1 per column. Equal values get the middle of their ranks: the mean from below and from above."""
