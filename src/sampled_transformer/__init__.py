@@ -112,10 +112,11 @@ def _load_extra(name: str, module: str, extra: str) -> Any:
     try:
         return getattr(importlib.import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == __name__:
+        missing = (error.name or __name__).partition(".")[0]
+        if missing == __name__:
             raise
-        missing = f'{error.name} is not installed: pip install "sampled-transformer[{extra}]"'
-        raise ImportError(f"{name}: {missing}", name=error.name) from None
+        advice = f'{missing} is not installed: pip install "sampled-transformer[{extra}]"'
+        raise ImportError(f"{name}: {advice}", name=missing) from None
 
 
 def __dir__() -> list[str]:
