@@ -93,3 +93,11 @@ def test_some_rows_of_each_set() -> None:
     assert len(set(first)) == 4
     assert set(first) <= set(range(10))
     assert second.tolist() == [10, 11]
+
+
+def test_a_column_of_a_data_frame() -> None:
+    class Column:  # what pandas and polars offer
+        def to_numpy(self) -> np.ndarray:
+            return np.array([*SETS, None], dtype=object)[:-1]
+
+    assert np.array_equal(pack(Column()).rows, pack(SETS).rows)
