@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .blocks import TransformerBlock
     from .cycles import Cycle
     from .drop_in import MultiheadAttention, TransformerEncoderLayer, from_torch, to_torch
+    from .estimators import SetClassifier as SetClassifier  # not in __all__: they need an extra
+    from .estimators import SetFeatures as SetFeatures
+    from .estimators import SetRegressor as SetRegressor
     from .inference.trained_network import TrainedNetwork, load
     from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, list_models
@@ -74,6 +77,13 @@ _HOME = {
     "list_pretrained": "weights",
 }
 
+# These names need an extra, so `import *` leaves them out.
+_HOME_OF_EXTRAS = {
+    "SetClassifier": ("estimators", "sklearn"),
+    "SetFeatures": ("estimators", "sklearn"),
+    "SetRegressor": ("estimators", "sklearn"),
+}
+
 __all__ = [
     "Attention",
     "AttentionPairs",
@@ -111,12 +121,27 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name in _HOME_OF_EXTRAS:
+        value = _load_extra(name, *_HOME_OF_EXTRAS[name])
+    elif name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
+def _load_extra(name: str, module: str, extra: str) -> Any:
+    """A name whose module needs an extra; without it, the error says how to install it."""
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or __name__).partition(".")[0]
+        if missing == __name__:
+            raise
+        advice = f'{missing} is not installed: pip install "sampled-transformer[{extra}]"'
+        raise ImportError(f"{name}: {advice}", name=missing) from None
+
+
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_HOME_OF_EXTRAS])

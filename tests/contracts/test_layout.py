@@ -26,6 +26,7 @@ FLOORS = [
     ["models"],
     ["weights"],
     ["training", "inference", "clustering"],
+    ["estimators"],
     ["pretrained", "report"],
     ["commands"],
     ["cli", "__main__", "__init__"],

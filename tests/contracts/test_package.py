@@ -31,9 +31,26 @@ def test_the_command_line_program_can_prepare_before_torch_loads() -> None:
     assert "torch" not in loaded_after(program)
 
 
+def test_a_name_that_needs_an_extra_says_which() -> None:
+    program = """
+import sys
+sys.modules["sklearn"] = None  # as if it were not installed
+try:
+    from sampled_transformer import SetClassifier
+except ImportError as error:
+    assert str(error) == 'SetClassifier: sklearn is not installed: pip install "sampled-transformer[sklearn]"', error
+else:
+    raise AssertionError("expected an ImportError")
+"""
+    assert "sampled_transformer" in loaded_after(program)
+
+
 def test_public_names() -> None:
     assert set(sampled_transformer.__all__) == set(sampled_transformer._HOME)
     for name in sampled_transformer.__all__:
+        assert getattr(sampled_transformer, name).__name__ == name
+        assert name in dir(sampled_transformer)
+    for name in sampled_transformer._HOME_OF_EXTRAS:
         assert getattr(sampled_transformer, name).__name__ == name
         assert name in dir(sampled_transformer)
     with pytest.raises(AttributeError, match="no attribute 'Cylce'"):

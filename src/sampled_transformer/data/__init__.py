@@ -55,6 +55,7 @@ class Source:
 
 SOURCES: dict[str, Source] = {
     "bricks": Source("bricks", "18 categories of LDraw parts, 512 points with normals; ships with the package", False),
+    "radar": Source("radar", "5 activities of people, 50 to 256 radar returns; ships with the package", False),
     "modelnet40": Source("modelnet", "ModelNet40: HDF5, resampled text, or meshes", options={"variant": "modelnet40"}),
     "modelnet10": Source("modelnet", "ModelNet10: HDF5, resampled text, or meshes", options={"variant": "modelnet10"}),
     "scanobjectnn": Source("scanobjectnn", "ScanObjectNN: the h5 files of OBJ-BG, OBJ-ONLY and PB-T50-RS"),
