@@ -23,5 +23,5 @@ def test_wrong_names_get_one_line(tmp_path, capsys):
     assert main(["export", "modelnet4", str(tmp_path / "n.pt2")]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert lines[0].endswith("n.txt: expected a file that ends in .onnx or .pt2")
+    assert "out: expected a file name ending in .onnx or .pt2, got" in lines[0]
     assert "no such file, run folder or shipped weights" in lines[1]

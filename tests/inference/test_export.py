@@ -44,7 +44,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 # What can fail is the graph, which both formats share: few need to be written twice.
-BOTH = ("sampled", "knn", "hierarchical, sampled", "mixture")
+BOTH = ("sampled", "linear", "knn", "hierarchical, sampled", "set transformer", "mixture")
 
 
 def saved(tmp_path, model: str, options: dict[str, Any]):
@@ -136,7 +136,7 @@ def test_what_no_graph_can_hold_is_refused_with_the_reason(tmp_path, options, re
 def test_wrong_targets_and_weights(tmp_path):
     _, weights = saved(tmp_path, *FORMS["dense"])
     for target in ("n.zip", "n", "missing/n.onnx"):
-        with pytest.raises(ExportError, match="expected a file"):
+        with pytest.raises(ValueError, match="out: expected a file"):
             export_network(weights, tmp_path / target)
     options = {"dim": 12, "heads": 2, "depth": 1, "decoder_depth": 1, "groups": 8, "group_size": 4}
     save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))

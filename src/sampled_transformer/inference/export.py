@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,9 +18,10 @@ from torch import Tensor, nn
 
 from ..attention import SampledAttention, StratifiedAttention
 from ..attention.cyclic import CyclicAttention
-from ..models import WITHOUT_NORMALS
 from ..models.mixture import MixtureNetwork
+from ..support.atomic import check_target
 from ..support.printable import printable
+from ..training.loading import View
 from ..weights import Description, WeightsError, find_weights, load_model
 from .trained import view_of
 
@@ -48,14 +48,6 @@ class Exported:
     tried: list[tuple[int, int]]  # sets and points per set of every comparison
 
 
-def check_target(path: Path) -> None:
-    """Refuse a file of another kind, or one that cannot be written, before any work."""
-    if path.suffix not in FORMATS:
-        raise ExportError(f"{printable(path)}: expected a file that ends in {' or '.join(FORMATS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ExportError(f"{printable(path)}: expected a file in a folder that exists")
-
-
 def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLERANCE) -> Exported:
     """Write the network of a weights file to `out`, run both, and compare them.
 
@@ -68,7 +60,7 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
         tolerance: Largest difference between an output of the file and of the network.
     """
     out = Path(out)
-    check_target(out)
+    check_target("out", out, *FORMATS)
     weights = find_weights(str(weights))
     network, description = load_model(weights)
     if description.model == "mae":
@@ -79,8 +71,9 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
     reason = _refusal(network)
     if reason is not None:
         raise ExportError(f"{printable(weights)}: cannot be exported: {reason}")
-    wrapped = _Plain(network, description)
-    points = MIXTURE_POINTS if wrapped.mixture else view_of(description, weights).points
+    view = None if isinstance(network, MixtureNetwork) else view_of(description, weights)
+    wrapped = _Plain(network, view)
+    points = MIXTURE_POINTS if view is None else view.points
     program = _trace(wrapped)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name[:100]}.") as folder:
         draft = Path(folder) / f"draft{out.suffix}"
@@ -99,16 +92,13 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
 class _Plain(nn.Module):
     """A network whose inputs and outputs are tensors with names, nothing optional, nothing nested."""
 
-    def __init__(self, network: nn.Module, description: Description) -> None:
+    def __init__(self, network: nn.Module, view: View | None) -> None:
         super().__init__()
         self.network = network
-        self.mixture = isinstance(network, MixtureNetwork)
-        self.width = network.inputs if isinstance(network, MixtureNetwork) else 3
-        parameter = signature(type(network)).parameters.get("normals")
-        reads_normals = parameter is not None and description.options.get("normals", parameter.default)
-        reads_normals = reads_normals and description.model not in WITHOUT_NORMALS
+        self.width = network.inputs if isinstance(network, MixtureNetwork) else int(getattr(network, "coordinates", 3))
+        reads_normals = view is not None and view.normals
         self.inputs = ["points", "normals"] if reads_normals else ["points"]
-        self.outputs = ["log_weights", "means", "deviations"] if self.mixture else ["logits"]
+        self.outputs = ["log_weights", "means", "deviations"] if isinstance(network, MixtureNetwork) else ["logits"]
         self.fewest = 1
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -166,6 +156,9 @@ def _trace(network: _Plain) -> torch.export.ExportedProgram:
     if not all(isinstance(number, torch.SymInt) for number in numbers):
         fixed = ", ".join(map(str, numbers))
         raise ExportError(f"the network cannot be exported: its graph would hold for one size alone, ({fixed})")
+    # torch guards the graph against sizes at which some of its own shortcuts begin, such as one set or one point. The
+    # operations hold for them all the same, and `export_network` tries just these sizes.
+    program._guards_code = [code for code in program._guards_code if "!= 1" not in code]
     network.fewest = max(1, int(program.range_constraints[numbers[1].node.expr].lower))
     return program
 
