@@ -17,6 +17,7 @@ from ..data.errors import DataError
 from ..support.printable import printable
 from ..weights import Description, WeightsError
 
+LARGEST = 1e150  # the square of anything much larger overflows
 NOTE = "regression"  # where the notes of a weights file keep the target
 
 
@@ -38,11 +39,13 @@ class Target:
         """The target of a training split whose labels are numbers; None for classes."""
         if not pack.has_numbers or pack.labels is None:
             return None
-        if pack.labels.min() == pack.labels.max():
+        largest = np.abs(pack.labels).max()
+        if largest > LARGEST:
+            raise DataError(f"data: expected labels of at most {LARGEST:g}, got {largest:g}")
+        deviation = float(pack.labels.std())
+        if pack.labels.min() == pack.labels.max() or deviation == 0:
             raise DataError(f"data: expected training labels that differ, got only {pack.labels[0]:g}")
-        if not np.square(pack.labels).sum() < math.inf:
-            raise DataError(f"data: expected labels whose squares are finite, got up to {np.abs(pack.labels).max():g}")
-        return cls(pack.target_name or "label", float(pack.labels.mean()), float(pack.labels.std()))
+        return cls(pack.target_name or "label", float(pack.labels.mean()), deviation)
 
     def standardised(self, pack: Pack) -> Pack:
         """The pack with its labels in standard units."""

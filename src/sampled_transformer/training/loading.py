@@ -105,7 +105,7 @@ def load_split(source: str, root: str | None, split: str, points: int | None, nu
     if pack.has_numbers and len(pack):
         if numbers:
             return pack
-        got = f"numbers ({printable(pack.target_name or 'label')}), which `train` and `evaluate` take"
+        got = f"shapes with numbers to predict ({printable(pack.target_name or 'label')})"
         raise DataError(f"{printable(source)}: expected shapes with classes, got {got}")
     if len(pack) == 0 or pack.labels is None or not pack.classes:
         got = "no shapes" if len(pack) == 0 else "no labels" if pack.labels is None else "no names of classes"
