@@ -64,7 +64,9 @@ def test_other_data_and_other_weights_are_refused(regressor: Path, pack_folder: 
     write_pack(Pack(pack.points, labels=pack.labels, target_name="width"), tmp_path / "test.npz")
     with pytest.raises(DataError, match=f"expected {TARGET}, which the network predicts, got width"):
         evaluate(weights(regressor), str(tmp_path))
-    with pytest.raises(WeightsError, match=rf"expected a classifier, got a network that predicts a number \({TARGET}\)"):
+    with pytest.raises(
+        WeightsError, match=rf"expected a classifier, got a network that predicts a number \({TARGET}\)"
+    ):
         evaluate_classes(weights(regressor))
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         evaluate(weights(regressor), samples=0)

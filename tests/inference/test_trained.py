@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from sampled_transformer.inference.trained import check_classifier, cycle_probabilities, pick_device, view_of
+from sampled_transformer.inference.trained import (
+    check_classifier,
+    cycle_probabilities,
+    cycle_values,
+    pick_device,
+    view_of,
+)
 from sampled_transformer.models import create_model
-from sampled_transformer.weights import Description, WeightsError
+from sampled_transformer.weights import Description, WeightsError, load_model
 
 SMALL = {"classes": 3, "dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 FILE = Path("folder") / "a.safetensors"
@@ -41,6 +47,9 @@ def test_networks_that_do_not_classify_are_refused(model: str, message: str) -> 
     with pytest.raises(WeightsError, match=message):
         check_classifier(Description(model, {}), FILE)
     check_classifier(Description("mae-classifier", {}), FILE)
+    notes = {"regression": {"name": "volume", "mean": 0.0, "deviation": 1.0}}
+    with pytest.raises(WeightsError, match=r"expected a classifier, got a network that predicts a number \(volume\)"):
+        check_classifier(Description("basic", {"classes": 1}, (), notes), FILE)
 
 
 def test_devices() -> None:
@@ -61,3 +70,13 @@ def test_each_cycle_is_one_pass_and_the_first_is_that_of_plain_evaluation() -> N
     with torch.no_grad():
         torch.testing.assert_close(probabilities[0], network(points, normals).softmax(1))
     assert float(probabilities.std(0).max()) > 0
+
+
+def test_values_of_several_cycles_differ(regressor: Path) -> None:
+    network = load_model(regressor)[0]
+    points = torch.randn(2, 32, 3, generator=torch.Generator().manual_seed(0))
+    values = cycle_values(network, points, None, 3)
+    assert values.shape == (3, 2)
+    assert len(set(values[:, 0].tolist())) == 3
+    assert torch.equal(values, cycle_values(network, points, None, 3))
+    assert values[0].tolist() == pytest.approx(network(points, None).squeeze(1).tolist())

@@ -136,7 +136,9 @@ def test_interrupted_and_resumed_is_the_same_run(
 
 
 def test_label_smoothing_is_refused_if_somebody_asks_for_it(settings: Settings) -> None:
-    with pytest.raises(ValueError, match=r"optimiser\.label_smoothing: expected 0, because the labels are numbers, got"):
+    with pytest.raises(
+        ValueError, match=r"optimiser\.label_smoothing: expected 0, because the labels are numbers, got"
+    ):
         train(replace(settings, optimiser=OptimiserOptions(label_smoothing=0.2)))
     assert not Path(settings.out).exists()
 

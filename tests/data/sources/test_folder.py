@@ -209,7 +209,7 @@ def test_load_with_nothing_readable(tmp_path):
 
 
 def scan_with(root, names, table="targets.csv", **options):
-    targets = Targets(root.parent / table, "y", {name: 1.0 for name in names})
+    targets = Targets(root.parent / table, "y", dict.fromkeys(names, 1.0))
     return scan_folder(root, targets=targets, **options)
 
 
