@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers.numbers import TARGET, ellipsoids
 
 from sampled_transformer.data import DataError, Pack, write_pack
 from sampled_transformer.inference.evaluation import evaluate as evaluate_classes
 from sampled_transformer.inference.regression import ask, evaluate, table
+from sampled_transformer.inference.trained import cycle_values
 from sampled_transformer.weights import WeightsError, load_model
 
 
@@ -70,3 +72,13 @@ def test_other_data_and_other_weights_are_refused(regressor: Path, pack_folder: 
         evaluate_classes(weights(regressor))
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         evaluate(weights(regressor), samples=0)
+
+
+def test_values_of_several_cycles_differ(regressor: Path) -> None:
+    network = load_model(regressor)[0]
+    points = torch.randn(2, 32, 3, generator=torch.Generator().manual_seed(0))
+    values = cycle_values(network, points, None, 3)
+    assert values.shape == (3, 2)
+    assert len(set(values[:, 0].tolist())) == 3
+    assert torch.equal(values, cycle_values(network, points, None, 3))
+    assert values[0].tolist() == pytest.approx(network(points, None).squeeze(1).tolist())

@@ -5,15 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from sampled_transformer.inference.trained import (
-    check_classifier,
-    cycle_probabilities,
-    cycle_values,
-    pick_device,
-    view_of,
-)
+from sampled_transformer.inference.trained import check_classifier, cycle_probabilities, pick_device, view_of
 from sampled_transformer.models import create_model
-from sampled_transformer.weights import Description, WeightsError, load_model
+from sampled_transformer.weights import Description, WeightsError
 
 SMALL = {"classes": 3, "dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 FILE = Path("folder") / "a.safetensors"
@@ -70,13 +64,3 @@ def test_each_cycle_is_one_pass_and_the_first_is_that_of_plain_evaluation() -> N
     with torch.no_grad():
         torch.testing.assert_close(probabilities[0], network(points, normals).softmax(1))
     assert float(probabilities.std(0).max()) > 0
-
-
-def test_values_of_several_cycles_differ(regressor: Path) -> None:
-    network = load_model(regressor)[0]
-    points = torch.randn(2, 32, 3, generator=torch.Generator().manual_seed(0))
-    values = cycle_values(network, points, None, 3)
-    assert values.shape == (3, 2)
-    assert len(set(values[:, 0].tolist())) == 3
-    assert torch.equal(values, cycle_values(network, points, None, 3))
-    assert values[0].tolist() == pytest.approx(network(points, None).squeeze(1).tolist())
