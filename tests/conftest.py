@@ -1,4 +1,4 @@
-"""A small data set that can be learnt: needles, discs and balls."""
+"""Small data sets that can be learnt: needles, discs and balls, and the heights of ellipsoids."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.numbers import write_ellipsoids
 
 from sampled_transformer.data import Pack, write_pack
 
@@ -44,3 +45,22 @@ def pack_folder(tmp_path: Path) -> Path:
     write_pack(_make_pack(11, 0), folder / "train.npz")
     write_pack(_make_pack(5, 1), folder / "test.npz")
     return folder
+
+
+@pytest.fixture(scope="session")
+def numbers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pack whose labels are numbers."""
+    return write_ellipsoids(tmp_path_factory.mktemp("numbers") / "pack")
+
+
+@pytest.fixture(scope="session")
+def regressor(numbers_folder: Path) -> Path:
+    """The folder of a short training on numbers."""
+    from sampled_transformer.training.run import train
+    from sampled_transformer.training.settings import DataOptions, Settings, TrainerOptions
+
+    out = numbers_folder.parent / "run"
+    small = {"dim": 32, "heads": 4, "hidden": 32, "embedding": 16}
+    data = DataOptions(str(numbers_folder), points=32, batch=8)
+    train(Settings(data, str(out), options=small, epochs=20, trainer=TrainerOptions("cpu")))
+    return out

@@ -125,3 +125,41 @@ def test_options_for_a_folder_of_ones_own_are_refused(shapes, tmp_path, capsys):
     assert main(["data", "pack", str(shapes), str(tmp_path / "pack"), "--options.up", "y"]) == 2
     assert "options: expected none for a folder or pack of your own, got up" in capsys.readouterr().err
     assert not (tmp_path / "pack").exists()
+
+
+def test_numbers_from_a_table(shapes, tmp_path, capsys):
+    table = tmp_path / "targets.csv"
+    rows = [
+        f"{path.relative_to(shapes).as_posix()},{1 + number / 2}"
+        for number, path in enumerate(sorted(shapes.rglob("*.off")))
+    ]
+    table.write_text("\n".join(["file,mass", *rows[:-2], "table/3.off,heavy", "table/9.off,1"]) + "\n")
+    words = ["data", "pack", str(shapes), str(tmp_path / "pack"), "--targets", str(table), "--points", "16"]
+    assert main([*words, "--workers", "1"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"{tmp_path / 'pack'}: train 6, test 2 shapes with mass\n"
+    assert captured.err.splitlines() == [
+        f"left out: {table}: line 10: expected a finite number for table/3.off, got 'heavy'",
+        f"left out: {shapes / 'table' / '4.off'}: no row in {table}",
+        f"left out: {table}: no shape table/9.off below {shapes}",
+    ]
+    assert read_pack(tmp_path / "pack", "train").target_name == "mass"
+    assert main([*words, "--workers", "1", "--strict"]) == 1
+    capsys.readouterr()
+    assert main(["data", "pack", str(tmp_path / "pack"), str(tmp_path / "small"), "--points", "8"]) == 0
+    assert capsys.readouterr().out.endswith("shapes with mass\n")
+    assert read_pack(tmp_path / "small", "test").has_numbers
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bricks", "out", "--targets", "t.csv"], "targets: expected a folder of shapes to go with it, got bricks"),
+        (["{shapes}", "out", "--column", "mass"], "column: expected none without --targets, got mass"),
+        (["{shapes}", "out", "--targets", "t.csv"], "t.csv: No such file or directory"),
+    ],
+)
+def test_tables_that_do_not_fit(shapes, tmp_path, capsys, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "pack", *(word.format(shapes=shapes) for word in words)]) == 2
+    assert capsys.readouterr().err == f"sampled-transformer: error: {message}\n"

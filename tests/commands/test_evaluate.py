@@ -40,3 +40,16 @@ def test_missing_weights(
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", weights]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_predicted_number_has_errors_instead_of_accuracies(
+    regressor: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(regressor), "--json", "--samples", "2"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["figures"]["one pass"].keys() == {"mae", "rmse", "r2"}
+    assert (result["weights"], result["target"], len(result["answers"])) == (str(regressor), "height in mm", 17)
+    assert main(["evaluate", str(regressor)]) == 0
+    assert f"MAE {result['figures']['one pass']['mae']:.4g}, RMSE" in capsys.readouterr().out
+    assert main(["evaluate", str(regressor), "--page", str(tmp_path / "p.html")]) == 2
+    assert "page: expected none, because a predicted number has no calibration plot" in capsys.readouterr().err

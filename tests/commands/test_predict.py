@@ -43,3 +43,11 @@ def test_missing_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "files: expected FILES, got nothing" in capsys.readouterr().err
     assert main(["predict", "a.off", "--weights", "nowhere"]) == 2
     assert "no such file, run folder or shipped weights (bricks, " in capsys.readouterr().err
+
+
+def test_a_number_is_shown_with_its_spread(regressor, tmp_path, capsys):
+    np.savetxt(tmp_path / "a.xyz", np.random.default_rng(0).normal(size=(50, 3)))
+    assert main(["predict", str(tmp_path / "a.xyz"), str(tmp_path / "no.xyz"), "--weights", str(regressor)]) == 1
+    captured = capsys.readouterr()
+    assert re.fullmatch(r".*a\.xyz\n  \d{3}(\.\d+)? \+- [\d.]+  height in mm\n", captured.out)
+    assert captured.err == f"could not be read: {tmp_path / 'no.xyz'}: No such file or directory\n"

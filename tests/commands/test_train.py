@@ -19,6 +19,7 @@ import torch
 import yaml
 
 from sampled_transformer.cli import main
+from sampled_transformer.inference.trained_network import load
 from sampled_transformer.weights import describe_model, load_model
 
 OUT = ["--out", "x"]
@@ -182,3 +183,34 @@ def test_weights_of_a_pre_training_start_a_classifier(
     assert main([*plain, "--out", "wide", "--options.dim", "32"]) == 2
     assert "init: expected weights of a network with options.dim 32, got" in capsys.readouterr().err
     assert not Path("wide").exists()
+
+
+def test_numbers_from_a_folder_to_a_prediction(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    rows = ["path;flatness in %"]
+    (tmp_path / "shapes" / "more").mkdir(parents=True)
+    for number in range(60):
+        height = generator.uniform(0.2, 1)
+        name = f"{'more/' if number % 2 else ''}{number}.xyz"
+        directions = generator.normal(size=(60, 3))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        np.savetxt(tmp_path / "shapes" / name, directions * [1, 1, height])
+        rows.append(f"{name};{100 * height}")
+    (tmp_path / "shapes" / "targets.csv").write_text("\n".join(rows))
+    table = ["--targets", str(tmp_path / "shapes" / "targets.csv"), "--points", "48", "--workers", "1"]
+    assert main(["data", "pack", str(tmp_path / "shapes"), str(tmp_path / "pack"), *table]) == 0
+    out = tmp_path / "run"
+    options = ["--options.dim", "32", "--options.hidden", "32", "--data.batch", "8", "--trainer.accelerator", "cpu"]
+    assert main(["train", "--data", str(tmp_path / "pack"), "--out", str(out), "--epochs", "20", *options]) == 0
+    captured = capsys.readouterr()
+    assert re.search(
+        r"^epoch 20/20: loss [\d.]+, train MAE [\d.]+, test R2 0\.\d+, [\d.]+ s, 00:00 left$", captured.out, re.M
+    )
+    figures = r"test MAE [\d.]+, RMSE [\d.]+, R2 [\d.]+$"
+    assert re.search(rf"^last epoch, 20: {figures}", captured.out, re.M)
+    assert re.search(rf"^best epoch \(chosen on test, not the headline\), \d+: {figures}", captured.out, re.M)
+    assert json.loads((out / "result.json").read_text())["figures"]["last epoch"]["test_r2"] > 0.7
+    flat, round_ = directions * [1, 1, 0.25], directions * [1, 1, 0.95]
+    net = load(out)
+    assert net.predict(flat) == pytest.approx(25, abs=20)
+    assert net.predict(round_) == pytest.approx(95, abs=20)

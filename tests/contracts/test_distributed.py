@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from helpers.numbers import write_ellipsoids
 
 from sampled_transformer.data import Pack, load_data, write_pack
+from sampled_transformer.inference import regression
 from sampled_transformer.inference.evaluation import evaluate
 from sampled_transformer.training.callbacks import AtomicCheckpoints
 from sampled_transformer.training.run import Run, train
@@ -205,6 +207,17 @@ def test_every_shape_comes_once_an_epoch_and_is_evaluated_once(whole, folder):
     result = json.loads((whole.folder / "result.json").read_text())
     assert [sum(row) for row in result["confusion"]] == [5, 5, 5]
     assert result["confusion"] == evaluate(whole.folder / "model.safetensors")["confusion"]
+
+
+def test_two_processes_measure_every_number_once(folder):
+    write_ellipsoids(folder / "numbers", train=TRAIN, test=17)
+    line = words(folder)
+    line[line.index("--data") + 1] = str(folder / "numbers")
+    run = start(folder / "numbers-run", *line)
+    assert (run.code, run.errors) == (0, "")
+    expected = regression.evaluate(run.folder / "model.safetensors")["figures"]["one pass"]
+    for name, value in expected.items():
+        assert float(run.rows()[-1][f"test_{name}"]) == pytest.approx(value, rel=1e-4)
 
 
 def test_processes_evaluate_with_the_batch_statistics_that_are_saved(whole):

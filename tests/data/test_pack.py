@@ -182,8 +182,11 @@ def test_without_normalise_values_stay():
         ({"points": np.array([[["a", "b", "c"]]])}, "points of set 0: expected numbers"),
         ({"labels": [0, 2], "classes": ["a", "b"]}, "labels: expected 0 to 1, got 0 to 2"),
         ({"labels": [0, -1]}, "labels: expected 0 to"),
-        ({"labels": [0.0, 1.0]}, "labels: expected integers"),
-        ({"labels": [0]}, "labels: expected integers of shape"),
+        ({"labels": [0.0, 1.0], "classes": ["a", "b"]}, "classes: expected none, because the labels are floats, got 2"),
+        ({"labels": [0.0, np.nan]}, "labels: expected finite numbers, got NaN or infinity"),
+        ({"labels": [True, False]}, "labels: expected integers or floats of shape"),
+        ({"labels": [0]}, "labels: expected integers or floats of shape"),
+        ({"labels": [0, 1], "target_name": "volume"}, "target_name: expected none without float labels, got 'volume'"),
         ({"names": ["a"]}, "names: expected text of shape"),
         ({"classes": ["a", "a"]}, "classes: expected different names, got 'a' twice"),
         ({"normals": np.zeros((2, 3, 3))}, "normals: expected one per point"),
@@ -223,8 +226,10 @@ RAGGED = {"points": np.zeros((6, 3), np.int16), "ptr": np.array([0, 2, 6])}
         (GOOD | {"normals": np.full((2, 4, 3), -128, np.int8)}, "normals: expected -127 to 127, got -128"),
         (GOOD | {"labels": np.array([0, 2])}, "labels: expected 0 to 1"),
         (GOOD | {"labels": np.array([0, 2**64 - 1], np.uint64)}, "labels: expected 0 to 1"),
-        (GOOD | {"labels": np.array([0, 1, 1])}, "labels: expected integers of shape"),
-        (GOOD | {"labels": np.array(["a", "b"])}, "labels: expected integers"),
+        (GOOD | {"labels": np.array([0, 1, 1])}, "labels: expected integers or floats of shape"),
+        (GOOD | {"labels": np.array(["a", "b"])}, "labels: expected integers or floats"),
+        (GOOD | {"labels": np.array([0.5, np.inf])}, "labels: expected finite numbers"),
+        (GOOD | {"target_name": np.array(["a", "b"])}, "target_name: expected text of shape"),
         (GOOD | {"names": np.array(["a"])}, "names: expected text of shape"),
         (GOOD | {"names": np.array([1, 2])}, "names: expected text"),
         (GOOD | {"classes": np.array([1, 2])}, "classes: expected text"),
@@ -238,7 +243,7 @@ RAGGED = {"points": np.zeros((6, 3), np.int16), "ptr": np.array([0, 2, 6])}
         (RAGGED | {"ptr": np.array([0.0, 2, 6])}, "ptr: expected integers"),
         (RAGGED | {"ptr": np.array([], np.int64)}, "ptr: expected integers"),
         (RAGGED | {"ptr": np.array([[0, 6]])}, "ptr: expected integers"),
-        (RAGGED | {"labels": np.array([0])}, "labels: expected integers of shape"),
+        (RAGGED | {"labels": np.array([0])}, "labels: expected integers or floats of shape"),
     ],
 )
 def test_bad_file_is_one_line_with_its_name(tmp_path, arrays, message):
@@ -288,3 +293,29 @@ def test_packs_need_no_torch_until_a_batch_is_made():
 def test_repr_is_short():
     assert repr(full_pack([5, 5])) == "Pack(2 sets, 5 points, 2 classes, normals, year, text)"
     assert repr(Pack.from_arrays(clouds([2, 3]))) == "Pack(2 sets, 5 points in total)"
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_numbers_as_labels_survive_the_disk(tmp_path, kind):
+    values = np.array([0.5, -3, 24.25], kind)
+    clouds = np.random.default_rng(0).normal(size=(3, 4, 3))
+    pack = Pack.from_arrays(clouds, labels=values, target_name="volume in m/s²")
+    write_pack(pack, tmp_path / "p.npz")
+    again = read_pack(tmp_path / "p.npz")
+    assert again.has_numbers
+    assert again.labels.dtype == np.float64
+    assert again.labels.tolist() == [0.5, -3, 24.25]
+    assert again.target_name == "volume in m/s²"
+    assert again.classes == ()
+    assert "volume" in repr(again)
+    some = again.select([2, 0])
+    assert (some.labels.tolist(), some.target_name) == ([24.25, 0.5], "volume in m/s²")
+    batch = again.batch([2, 0])
+    assert batch.labels.dtype == torch.float32
+    assert batch.labels.tolist() == [24.25, 0.5]
+
+
+def test_classes_have_no_numbers():
+    clouds = np.zeros((2, 4, 3))
+    assert not Pack.from_arrays(clouds, labels=[0, 1]).has_numbers
+    assert not Pack.from_arrays(clouds).has_numbers

@@ -17,6 +17,7 @@ import pytest
 from sampled_transformer.data import DataError, read_pack
 from sampled_transformer.data.packing import NothingPacked, pack_folder
 from sampled_transformer.data.sources.folder import load
+from sampled_transformer.data.targets import Targets
 
 TETRAHEDRON = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 {}\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
 
@@ -249,3 +250,30 @@ def test_target_that_cannot_be_written(tmp_path):
     with pytest.raises(DataError, match=r"target: expected a path outside the folder of shapes, got .*out"):
         pack_folder(source, source / "out", workers=1)
     assert sorted(os.listdir(tmp_path)) == ["file", "in"]
+
+
+def test_numbers_become_labels(tmp_path):
+    for number in range(10):
+        mesh(tmp_path / "in" / f"{number}.off", 1 + number)
+    values = {f"{number}.off": 10.5 * number for number in range(10)} | {"3.off": None}
+    targets = Targets(tmp_path / "t.csv", "height", values, ("t.csv: line 5: bad",))
+    report = pack_folder(tmp_path / "in", tmp_path / "out", points=16, workers=1, targets=targets)
+    assert (report.counts, report.classes, report.target_name) == ({"train": 7, "test": 2}, (), "height")
+    assert report.problems == ["t.csv: line 5: bad"]
+    found = {}
+    for split in ("train", "test"):
+        pack = read_pack(tmp_path / "out", split)
+        assert (pack.classes, pack.target_name) == ((), "height")
+        found |= dict(zip(pack.names.tolist(), pack.labels.tolist(), strict=True))
+    assert found == {str(number): 10.5 * number for number in range(10) if number != 3}
+
+
+def test_an_unreadable_file_with_a_number_is_left_out_of_a_single_pack(tmp_path):
+    mesh(tmp_path / "in" / "a.off")
+    (tmp_path / "in" / "b.off").write_text("OFF\n")
+    targets = Targets(tmp_path / "t.csv", "y", {"a.off": 1.0, "b.off": 2.0})
+    report = pack_folder(tmp_path / "in", tmp_path / "out.npz", points=16, workers=1, targets=targets)
+    assert report.counts == {"all": 1}
+    assert len(report.problems) == 1
+    assert "b.off" in report.problems[0]
+    assert read_pack(tmp_path / "out.npz").labels.tolist() == [1.0]

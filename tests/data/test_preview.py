@@ -55,3 +55,14 @@ def test_figures_of_many_sets_at_once():
 def test_shape_that_is_not_there():
     with pytest.raises(DataError, match="shape: expected 0 to 1, got 2"):
         describe(packs(), 2)
+
+
+def test_numbers_are_summed_up():
+    sets = np.random.default_rng(0).normal(size=(4, 6, 3))
+    both = {
+        "train": Pack.from_arrays(sets, labels=[1.0, 2, 3, 10], target_name="volume"),
+        "test": Pack.from_arrays(sets[:2], labels=[2.5, 2.5], target_name="volume"),
+    }
+    text = " ".join(describe(both, 1).split())
+    assert " volume mean deviation smallest largest train 4 3.53553 1 10 test 2.5 0 2.5 2.5 extents" in text
+    assert "shape 1 of train:, volume 2 " in text

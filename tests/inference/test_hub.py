@@ -159,3 +159,17 @@ def test_a_mistyped_run_folder_is_not_looked_up(cache: Path, tmp_path: Path) -> 
     (tmp_path / "owner").mkdir()
     with pytest.raises(WeightsError, match=r"owner/name: no such file, run folder or shipped weights \([\w\-, ]*\)$"):
         load("owner/name")
+
+
+def test_a_network_that_predicts_a_number_has_its_card(regressor: Path, tmp_path: Path) -> None:
+    network, description = load_model(regressor)
+    notes = {**description.notes, "regression": {**description.notes["regression"], "name": "speed in m/s"}}
+    path = tmp_path / "w.safetensors"
+    save_model(network, path, Description(description.model, description.options, (), notes))
+    load(path).save_pretrained(tmp_path / "folder")
+    again = load(tmp_path / "folder")
+    assert again.target == load(path).target
+    assert again.predict(POINTS) == load(path).predict(POINTS)
+    text = (tmp_path / "folder" / "README.md").read_text("utf-8")
+    assert "- Predicts: speed in m/s\n" in text
+    assert f"- Test R² after the last epoch: {notes['figures']['test_r2']:.4f}\n" in text

@@ -116,3 +116,14 @@ def test_an_answer_that_is_not_finite_is_an_error(tmp_path, files):
     save_model(network, weights, description)
     answer = Predictor(weights).answer(files / "mesh.off")
     assert answer.error == f"{files / 'mesh.off'}: the network's output is not finite"
+
+
+def test_a_number_per_file(regressor, files):
+    predictor = Predictor(regressor / "model.safetensors", samples=2)
+    mesh, cloud, missing = predict(predictor, [str(files), "nowhere.off"])
+    assert (mesh.target, mesh.error) == ("height in mm", None)
+    assert mesh.lines() == [f"{mesh.value:.6g} +- {mesh.spread:.2g}  height in mm"]
+    assert 200 < mesh.value < 400
+    assert cloud.value != mesh.value
+    assert missing.value is None
+    assert missing.error == "nowhere.off: No such file or directory"

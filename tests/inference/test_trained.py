@@ -51,6 +51,9 @@ def test_networks_that_do_not_classify_are_refused(model: str, message: str) -> 
     with pytest.raises(WeightsError, match=message):
         check_classifier(Description(model, {}), FILE)
     check_classifier(Description("mae-classifier", {}), FILE)
+    notes = {"regression": {"name": "volume", "mean": 0.0, "deviation": 1.0}}
+    with pytest.raises(WeightsError, match=r"expected a classifier, got a network that predicts a number \(volume\)"):
+        check_classifier(Description("basic", {"classes": 1}, (), notes), FILE)
 
 
 def test_networks_of_clusters_are_refused_where_shapes_are_read() -> None:

@@ -340,3 +340,36 @@ for ask in (lambda: net.save_pretrained("x"), lambda: net.push_to_hub("a/b"), la
     assert errors[:2] == [missing, missing]
     assert errors[2].startswith("owner/name: no such file, run folder or shipped weights (bricks, ")
     assert errors[2].endswith('; to look on the Hugging Face Hub: pip install "sampled-transformer[hub]"')
+
+
+def test_a_network_trained_on_numbers_gives_floats(
+    regressor: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = load(regressor)
+    np.savetxt(tmp_path / "a.xyz", cloud(70))
+    value = net.predict(tmp_path / "a.xyz")
+    assert isinstance(value, float)
+    assert main(["predict", str(tmp_path / "a.xyz"), "--weights", str(regressor), "--json"]) == 0
+    (expected,) = json.loads(capsys.readouterr().out)
+    found = net.values(tmp_path / "a.xyz")
+    assert (expected["value"], expected["spread"], expected["target"]) == found
+    assert found.mean == value
+    assert found.spread > 0
+    sets = [cloud(40), cloud(50, 1), cloud(60, 2)]
+    several = net.predict(sets)
+    assert several.shape == (3,)
+    assert several.tolist() == [net.predict(one) for one in sets]
+    assert net.values(np.stack([sets[0], sets[0]]), samples=2).spread.shape == (2,)
+    assert "predicts height in mm" in repr(net)
+    assert net.target.name == "height in mm"
+    assert net.features(sets[0]).shape == (32,)
+
+
+def test_numbers_and_classes_are_not_mixed_up(regressor: Path, net: TrainedNetwork) -> None:
+    with pytest.raises(WeightsError, match="expected a classifier, got a network that predicts a number"):
+        load(regressor).probabilities(cloud(40))
+    with pytest.raises(ValueError, match="top: expected none, because the network predicts a number, got 2"):
+        load(regressor).predict(cloud(40), top=2)
+    assert net.target is None
+    with pytest.raises(WeightsError, match="expected a network that predicts a number, got another one"):
+        net.values(cloud(40))

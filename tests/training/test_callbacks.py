@@ -62,3 +62,12 @@ def test_a_failed_save_keeps_the_checkpoint_before(tmp_path: Path) -> None:
 
 def test_runs_save_every_ten_minutes() -> None:
     assert SaveOnInterrupt.interval == 600
+
+
+def test_another_score_chooses_another_epoch(tmp_path: Path) -> None:
+    record = Record(tmp_path, lambda name, row: None, "r2")
+    record.rows = [{"epoch": 1, "test_r2": -3.0}, {"epoch": 2, "test_r2": 0.5}, {"epoch": 3, "test_r2": 0.4}]
+    best = record.best_on("test")
+    assert best is not None
+    assert best["epoch"] == 2
+    assert Record(tmp_path, lambda name, row: None).best_on("test") is None

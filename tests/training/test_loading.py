@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 import pytest
 import torch
+from helpers.numbers import ellipsoids
 
 from sampled_transformer.data import DataError, Pack, write_pack
 from sampled_transformer.data.transforms import preset
@@ -15,6 +17,7 @@ from sampled_transformer.training.loading import (
     choose_preset,
     derive,
     hold_out,
+    load_split,
     load_splits,
     refuse_normals,
 )
@@ -194,3 +197,36 @@ def test_clouds_of_a_folder_are_never_filled_up_with_repeats(tmp_path):
         pytest.raises(DataError, match=r"data.points: expected at most 30, .*, got 31"),
     ):
         load_splits(DataOptions(str(tmp_path), points=31), 0)
+
+
+def test_numbers_are_held_out_at_random():
+    pack = ellipsoids(20, 0)
+    train, held = hold_out(pack, 0.25, seed=1)
+    assert (len(train), len(held)) == (15, 5)
+    assert sorted([*train.names, *held.names]) == sorted(pack.names)
+    assert hold_out(pack, 0.25, seed=2)[1].names.tolist() != held.names.tolist()
+
+
+def test_numbers_are_neither_scaled_nor_shifted_by_default(numbers_folder):
+    assert load_splits(DataOptions(str(numbers_folder)), 0).view.preset == "resampled"
+    assert load_splits(DataOptions(str(numbers_folder), preset="bricks"), 0).view.preset == "bricks"
+
+
+def test_processes_fill_up_numbers_with_nan():
+    pack = ellipsoids(5, 0)
+    found = [float(x) for rank in (0, 1) for one in batches(pack, 2, rank=rank, world=2) for x in one.labels]
+    assert sum(math.isnan(x) for x in found) == 1
+    real = sorted(x for x in found if not math.isnan(x))
+    np.testing.assert_allclose(real, np.sort(pack.labels), rtol=1e-6)
+
+
+def test_numbers_where_classes_are_expected(tmp_path, make_pack, numbers_folder):
+    with pytest.raises(DataError, match=r"expected shapes with classes, got shapes with numbers to predict \(height"):
+        load_split(str(numbers_folder), None, "train", None)
+    numbers, classes = ellipsoids(12, 0), make_pack(4, 0)
+    with pytest.raises(DataError, match="the same labels in the train and test splits, got numbers and classes"):
+        load_splits(write(tmp_path, numbers, classes), 0)
+    with pytest.raises(DataError, match="the same labels in the train and test splits, got classes and numbers"):
+        load_splits(write(tmp_path, classes, numbers), 0)
+    with pytest.raises(DataError, match="the same target in the train and test splits, got height in mm and width"):
+        load_splits(write(tmp_path, numbers, replace(numbers, target_name="width")), 0)

@@ -19,6 +19,8 @@ def data_pack(
     normals: Literal["keep", "estimate", "none"] = "keep",
     seed: int = 0,
     test_fraction: float = 0.2,
+    targets: str | None = None,
+    column: str | None = None,
     root: str | None = None,
     options: Mapping[str, Any] | None = None,
     strict: bool = False,
@@ -26,14 +28,17 @@ def data_pack(
     """Turn a folder of shapes, or a data set given by name, into a pack.
 
     Args:
-        source: A folder of shapes (class/file, with train and test above or below the class if there is a split), a
-            pack, or the name of a data set.
+        source: A folder of shapes (class/file, with train and test above or below the class if there is a split; with
+            --targets, files anywhere in it), a pack, or the name of a data set.
         target: Folder for train.npz and test.npz, or one .npz file for all shapes without a split.
         points: Points per shape (default: 2048 from files; from other data all that are stored).
         workers: Number of processes (default: one per core).
         normals: Keep existing normals, also estimate missing ones from neighbours, or write none.
         seed: Seed that chooses the points, and the test shapes if the folder has no split.
         test_fraction: Share of each class to test on if the folder has no split.
+        targets: CSV table of numbers to predict instead of classes, one row per file. Its first line names the
+            columns: "file" (also path, filename or name; otherwise the first) has paths below the folder.
+        column: Column of --targets that has the numbers (default: the only one besides the files).
         root: Folder that holds a data set given by name.
         options: Further options of a data set given by name, such as --options.variant objbg.
         strict: Fail if any file cannot be read.
@@ -41,10 +46,15 @@ def data_pack(
     from ..data import SOURCES
     from ..data.packing import NothingPacked, pack_folder
     from ..data.repack import repack, shapes_below
+    from ..data.targets import read_targets
 
     folder = shapes_below(source, root)
     if options and source not in SOURCES:
         raise ValueError(f"options: expected none for a folder or pack of your own, got {', '.join(options)}")
+    if column is not None and targets is None:
+        raise ValueError(f"column: expected none without --targets, got {column}")
+    if targets is not None and (folder is None or options):
+        raise ValueError(f"targets: expected a folder of shapes to go with it, got {source}")
     if options:
         folder = None  # only the reader of a data set knows its options
     try:
@@ -58,6 +68,7 @@ def data_pack(
                 normals=normals,
                 seed=seed,
                 test_fraction=test_fraction,
+                targets=None if targets is None else read_targets(targets, column),
                 workers=workers,
                 progress=True,
             )
@@ -76,5 +87,6 @@ def show(report: Report, target: str, strict: bool) -> int:
     remark("left out", report.problems)
     remark("note", report.notes)
     counts = ", ".join(f"{split} {count}" for split, count in report.counts.items())
-    print(f"{printable(target)}: {counts} shapes in {len(report.classes)} classes")
+    labels = f"with {printable(report.target_name)}" if report.target_name else f"in {len(report.classes)} classes"
+    print(f"{printable(target)}: {counts} shapes {labels}")
     return fail(f"{len(report.problems)} left out, and --strict was given", 1) if strict and report.problems else 0

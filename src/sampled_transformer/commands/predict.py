@@ -13,12 +13,12 @@ def predict(
     device: str | None = None,
     json: bool = False,
 ) -> int:
-    """Classify meshes or point clouds.
+    """Classify meshes or point clouds, or predict a number for each.
 
     Args:
         files: Files, or folders to search for files.
         weights: The folder of a run, a weights file, or the name of shipped weights.
-        top: Number of most likely classes to show.
+        top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
         device: Device (default: GPU if available).
         json: Print everything as JSON.
@@ -37,8 +37,8 @@ def predict(
             remark("could not be read", [answer.error])
         elif not json:
             print(printable(answer.file), *(f"({note})" for note in answer.notes))
-            for row in answer.classes:
-                print(f"  {100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}")
+            for line in answer.lines():
+                print(f"  {line}")
     if json:
         print(dumps([asdict(answer) for answer in answers], indent=2))
     return int(any(answer.error is not None for answer in answers))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def report(runs: list[str], out: str | None = None) -> None:
-    """Write a page with the curves, the confusion matrix and the wrong answers of finished runs.
+    """Write a page with the curves and the wrong answers of finished runs.
 
     Args:
         runs: Folders of runs; the page shows the first one in detail.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from .extras import training_module
 
 
 def train(settings: Settings, resume: bool = False) -> None:
-    """Train a network on labelled shapes.
+    """Train a network on shapes with classes, or with numbers to predict.
 
     Args:
         resume: Continue the run in --out; its options need not be given again.
@@ -20,8 +21,7 @@ def train(settings: Settings, resume: bool = False) -> None:
     if not run.is_first_process():
         return
     for name, row in result["figures"].items():
-        overall, mean = row["test_accuracy"], row["test_mean_class_accuracy"]
-        print(f"{name}, {row['epoch']:.0f}: test accuracy {100 * overall:.2f} %, mean over classes {100 * mean:.2f} %")
+        print(f"{name}, {row['epoch']:.0f}: {_test_figures(row)}")
     out = Path(settings.out)
     written = "model.safetensors, metrics.csv, result.json"
     if find_spec("plotly") is not None:
@@ -30,3 +30,12 @@ def train(settings: Settings, resume: bool = False) -> None:
         write_report(out / "report.html", {result["attention"]: out}, out.name)
         written += ", report.html"
     print(f"{settings.out}: {result['seconds']:.0f} s; {written}")
+
+
+def _test_figures(row: Mapping[str, float]) -> str:
+    if "test_r2" in row:
+        from ..inference.target import written
+
+        return f"test {written(row, 'test_')}"
+    overall, mean = row["test_accuracy"], row["test_mean_class_accuracy"]
+    return f"test accuracy {100 * overall:.2f} %, mean over classes {100 * mean:.2f} %"

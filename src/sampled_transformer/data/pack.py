@@ -23,7 +23,7 @@ from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_poin
 if TYPE_CHECKING:
     import torch
 
-FIELDS = ("points", "normals", "labels", "names", "classes", "ptr")
+FIELDS = ("points", "normals", "labels", "names", "classes", "target_name", "ptr")
 
 
 class Batch(NamedTuple):
@@ -44,26 +44,28 @@ class Pack:
 
     points: np.ndarray  # int16 (sets, n, 3), or (total, 3) with ptr
     classes: tuple[str, ...] = ()
-    labels: np.ndarray | None = None  # int64 (sets,)
+    labels: np.ndarray | None = None  # (sets,): int64 numbers of classes, or float64 numbers to predict
     names: np.ndarray | None = None  # unicode (sets,)
     normals: np.ndarray | None = None  # int8, the shape of points
     ptr: np.ndarray | None = None  # int64 (sets + 1,)
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)  # further arrays, one row per set
+    target_name: str = ""  # what float labels measure
 
     def __post_init__(self) -> None:
         for name in FIELDS:
             if name in self.extras:
                 raise DataError(f"extras: expected names other than the pack's own fields, got '{name}'")
         check_headers({name: Header(array.dtype, array.shape, False, 0) for name, array in self.arrays().items()})
-        for name in ("labels", "ptr"):  # files may hold smaller integers
+        for name in ("labels", "ptr"):  # files may hold smaller types
             if (array := getattr(self, name)) is not None:
-                object.__setattr__(self, name, array.astype(np.int64))
+                object.__setattr__(self, name, array.astype(np.float64 if array.dtype.kind == "f" else np.int64))
         _check_values(self)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays on disk, in the order in which they are written."""
         values = {name: getattr(self, name) for name in FIELDS}
         values["classes"] = np.array(self.classes, dtype=np.str_) if self.classes else None
+        values["target_name"] = np.array([self.target_name], dtype=np.str_) if self.target_name else None
         return {name: array for name, array in values.items() if array is not None} | dict(self.extras)
 
     @classmethod
@@ -76,10 +78,12 @@ class Pack:
         classes: Sequence[str] = (),
         normals: np.ndarray | Sequence[np.ndarray] | None = None,
         extras: Mapping[str, np.ndarray] | None = None,
+        target_name: str = "",
         normalise: bool = True,
     ) -> Pack:
         """Quantise floats: an array (sets, n, 3) or a list of arrays (n_i, 3). The pack is ragged if the n_i differ.
 
+        Labels are integers, the numbers of classes, or floats to predict, which `target_name` names.
         `normalise` centres each set on its mean and divides by its largest norm. Without it, the values must already
         lie in [-1, 1].
         """
@@ -94,19 +98,26 @@ class Pack:
             normals=None
             if normals is None
             else _join([quantise_normals(n, f"normals of set {i}") for i, n in enumerate(normals)])[0],
-            labels=None if labels is None else _integers(labels, "labels"),
+            labels=None if labels is None else np.asarray(labels),
             names=None if names is None else np.array(names, dtype=np.str_),
             classes=tuple(str(name) for name in classes),
             extras={name: np.asarray(value) for name, value in (extras or {}).items()},
+            target_name=target_name,
         )
 
     def __repr__(self) -> str:
         size = f"{self.points.shape[1]} points" if self.ptr is None else f"{len(self.points)} points in total"
         parts = [f"{len(self)} sets", size, *([f"{len(self.classes)} classes"] if self.classes else [])]
+        parts += [self.target_name] if self.target_name else []
         return f"Pack({', '.join([*parts, *(['normals'] if self.normals is not None else []), *self.extras])})"
 
     def __len__(self) -> int:
         return len(self.points) if self.ptr is None else len(self.ptr) - 1
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the labels are numbers to predict, not classes."""
+        return self.labels is not None and self.labels.dtype.kind == "f"
 
     def counts(self) -> np.ndarray:
         """The number of points in each set, int64 (sets,)."""
@@ -115,17 +126,20 @@ class Pack:
         return np.diff(self.ptr)
 
     def batch(self, index: Any) -> Batch:
-        """The sets `index` (integers, a slice, a mask or one integer) as float32 tensors; labels and ptr are int64."""
+        """The sets `index` (integers, a slice, a mask or one integer) as float32 tensors; classes and ptr are int64."""
         import torch  # imported late, so that packing and the command line start without it
 
         sets, rows, ptr = self._find(index)
         normals = None
         if self.normals is not None:
             normals = torch.from_numpy(self.normals[rows]).to(torch.float32).div_(NORMAL_SCALE)
+        labels = None
+        if self.labels is not None:
+            labels = torch.from_numpy(self.labels[sets].astype(np.float32) if self.has_numbers else self.labels[sets])
         return Batch(
             points=torch.from_numpy(self.points[rows]).to(torch.float32).div_(POINT_SCALE),
             normals=normals,
-            labels=None if self.labels is None else torch.from_numpy(self.labels[sets]),
+            labels=labels,
             ptr=None if ptr is None else torch.from_numpy(ptr),
         )
 
@@ -140,6 +154,7 @@ class Pack:
             normals=None if self.normals is None else self.normals[rows],
             ptr=ptr,
             extras={name: array[sets] for name, array in self.extras.items()},
+            target_name=self.target_name,
         )
 
     def _find(self, index: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -163,13 +178,6 @@ def _join(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
     return np.concatenate(sets), np.concatenate(([0], np.cumsum(counts)))
 
 
-def _integers(values: Any, name: str) -> np.ndarray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        raise DataError(f"{name}: expected integers, got {array.dtype}")
-    return array.astype(np.int64)
-
-
 def _expect(name: str, header: Header, kinds: str, shape: tuple[int, ...], what: str) -> None:
     if header.dtype.kind not in kinds or header.shape != shape:
         raise DataError(f"{name}: expected {what} of shape {shape}, got {header.dtype} {header.shape}")
@@ -190,7 +198,9 @@ def check_headers(headers: Mapping[str, Header]) -> None:
         _expect("ptr", ptr, "iu", (max(sets, 0) + 1,), "integers")
     for name, header in headers.items():
         if name == "labels":
-            _expect(name, header, "iu", (sets,), "integers")
+            _expect(name, header, "iuf", (sets,), "integers or floats")
+        elif name == "target_name":
+            _expect(name, header, "U", (1,), "text")
         elif name == "names":
             _expect(name, header, "U", (sets,), "text")
         elif name == "classes":
@@ -210,8 +220,12 @@ def _check_values(pack: Pack) -> None:
     if ptr is not None and (ptr[0] != 0 or ptr[-1] != len(pack.points) or (np.diff(ptr) <= 0).any()):
         raise DataError(f"ptr: expected numbers that increase from 0 to {len(pack.points)}, got {_shorten(ptr)}")
     labels = pack.labels
+    if pack.has_numbers:
+        _check_numbers(pack)
+    elif pack.target_name:
+        raise DataError(f"target_name: expected none without float labels, got {pack.target_name!r}")
     largest = len(pack.classes) - 1 if pack.classes else np.iinfo(np.int64).max
-    if labels is not None and labels.size and (labels.min() < 0 or labels.max() > largest):
+    if labels is not None and not pack.has_numbers and labels.size and (labels.min() < 0 or labels.max() > largest):
         raise DataError(f"labels: expected 0 to {largest}, got {labels.min()} to {labels.max()}")
     if len(set(pack.classes)) != len(pack.classes):
         double = next(name for name in pack.classes if pack.classes.count(name) > 1)
@@ -219,6 +233,13 @@ def _check_values(pack: Pack) -> None:
     for name, values in pack.extras.items():
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataError(f"{name}: expected finite numbers, got NaN or infinity")
+
+
+def _check_numbers(pack: Pack) -> None:
+    if not np.isfinite(pack.labels).all():  # type: ignore[arg-type]
+        raise DataError("labels: expected finite numbers, got NaN or infinity")
+    if pack.classes:
+        raise DataError(f"classes: expected none, because the labels are floats, got {len(pack.classes)}")
 
 
 def _shorten(values: np.ndarray) -> str:
@@ -239,10 +260,11 @@ def read_pack(path: str | Path, split: str | None = None) -> Pack:
     elif split is not None and split != path.stem:
         raise DataError(f"{printable(path)}: a file holds one split; for '{split}', pass a folder with {split}.npz")
     arrays = read_arrays(path, check_headers)
-    classes = arrays.pop("classes", None)
-    known = {name: arrays.pop(name, None) for name in FIELDS if name != "classes"}
+    known: dict[str, Any] = {name: arrays.pop(name, None) for name in FIELDS}
+    known["classes"] = () if known["classes"] is None else tuple(map(str, known["classes"]))
+    known["target_name"] = "" if known["target_name"] is None else str(known["target_name"][0])
     try:
-        return Pack(classes=tuple(map(str, classes)) if classes is not None else (), extras=arrays, **known)  # type: ignore[arg-type]
+        return Pack(extras=arrays, **known)
     except DataError as error:
         raise DataError(f"{printable(path)}: {error}") from None
 

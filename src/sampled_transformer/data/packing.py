@@ -28,7 +28,8 @@ from .files import Normals, check_options, read_shape
 from .formats.npz import read_arrays, write_arrays
 from .pack import Pack, write_pack
 from .quantise import quantise_normals, quantise_points
-from .sources.folder import Listing, scan_folder
+from .sources.folder import Entry, Listing, scan_folder
+from .targets import Targets
 
 FORMAT = 1  # increase it whenever the same file and options would give different points
 CHUNK_FILES = 32
@@ -69,6 +70,7 @@ class Report:
 
     counts: dict[str, int] = field(default_factory=dict)  # shapes per split
     classes: tuple[str, ...] = ()
+    target_name: str = ""  # what float labels measure
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -81,6 +83,7 @@ def pack_folder(
     normals: Normals = "keep",
     seed: int = 0,
     test_fraction: float = 0.2,
+    targets: Targets | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Report:
@@ -94,6 +97,7 @@ def pack_folder(
             estimates missing ones, "none" drops them.
         seed: Seed of the points and, if the folder has no train/test split, of the split.
         test_fraction: Share of each class that becomes test data, if the folder has no split.
+        targets: Numbers to predict, which become the labels instead of the classes.
         workers: Number of processes (default: one per core).
         progress: Show a progress bar when running in a terminal.
     """
@@ -107,14 +111,14 @@ def pack_folder(
         raise DataError(f"target: expected a folder or a file name ending in .npz, got {printable(target)}")
     if target.resolve().is_relative_to(Path(source).resolve()):
         raise DataError(f"target: expected a path outside the folder of shapes, got {printable(target)}")
-    listing = scan_folder(source, test_fraction=test_fraction, seed=seed)
+    listing = scan_folder(source, test_fraction=test_fraction, seed=seed, targets=targets)
     if target.suffix == ".npz" and listing.split_is_given:
         raise DataError(f"target: expected a folder, because {printable(source)} has a split, got {printable(target)}")
     report = Report(problems=list(listing.problems))
     work = work_folder(target)
     try:
         finished = _read_all(listing, work, options, workers, report, progress)
-        packs = _assemble(listing, finished, options, report, single=target.suffix == ".npz")
+        packs = _assemble(listing, finished, options, report, target.suffix == ".npz", targets)
         publish(packs, target, work)
     finally:
         with suppress(OSError):
@@ -233,16 +237,21 @@ def _finished_earlier(work: Path) -> dict[str, Place]:
 
 
 def _assemble(
-    listing: Listing, finished: dict[str, Place], options: Options, report: Report, single: bool
+    listing: Listing,
+    finished: dict[str, Place],
+    options: Options,
+    report: Report,
+    single: bool,
+    targets: Targets | None,
 ) -> dict[str, Pack]:
     """Build one pack per split. A class without a readable file is dropped and reported."""
     kept = [entry for entry in listing.entries if entry.relative in finished]
     if not kept:
         raise NothingPacked(f"{printable(listing.root)}: no file could be read", report.problems)
-    classes = sorted({entry.category for entry in kept})
-    lost = sorted({entry.category for entry in listing.entries} - set(classes))
+    classes = sorted({entry.category for entry in kept}) if targets is None else []
+    lost = sorted({entry.category for entry in listing.entries} - set(classes)) if targets is None else []
     report.problems += [f"{printable(listing.root)}: class '{name}' has no readable file" for name in lost]
-    report.classes = tuple(classes)
+    report.classes, report.target_name = tuple(classes), "" if targets is None else targets.name
     splits = ["all"] if single else [split for split in SPLITS if any(entry.split == split for entry in kept)]
     packs = {}
     for split in splits:
@@ -251,12 +260,21 @@ def _assemble(
         packs[split] = Pack(
             points=arrays["points"],
             normals=arrays["normals"] if options.normals != "none" else None,
-            labels=np.array([classes.index(entry.category) for entry in entries]),
+            labels=np.array([_label(entry, classes, targets) for entry in entries]),
             names=np.array([entry.name for entry in entries]),
             classes=tuple(classes),
             extras={"from_mesh": arrays["from_mesh"], "has_normals": arrays["has_normals"]},
+            target_name=report.target_name,
         )
     return _drop_partial_normals(packs, report)
+
+
+def _label(entry: Entry, classes: list[str], targets: Targets | None) -> float:
+    if targets is None:
+        return classes.index(entry.category)
+    value = targets.values[Path(entry.relative).as_posix()]
+    assert value is not None  # the listing has only files with a number
+    return value
 
 
 def _gather(places: list[Place], points: int) -> dict[str, np.ndarray]:

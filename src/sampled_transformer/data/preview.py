@@ -41,9 +41,11 @@ def describe(packs: Mapping[str, Pack], shape: int = 0, braille: bool = True) ->
     first_split, first = next(iter(packs.items()))
     if not 0 <= shape < len(first):
         raise DataError(f"shape: expected 0 to {len(first) - 1}, got {shape}")
-    parts = [_summary(packs), _class_table(packs), _figures(packs)]
+    parts = [_summary(packs), _class_table(packs), _number_table(packs), _figures(packs)]
     name = "" if first.names is None else f" {first.names[shape]}"
     category = "" if first.labels is None or not first.classes else f", {first.classes[first.labels[shape]]}"
+    if first.has_numbers:
+        category = f", {first.target_name or 'label'} {first.labels[shape]:.6g}"  # type: ignore[index]
     extras = "".join(f", {key} {values[shape]}" for key, values in first.extras.items() if values.ndim == 1)
     start = int(first.counts()[:shape].sum())
     points = first.points.reshape(-1, 3)[start : start + int(first.counts()[shape])] / POINT_SCALE
@@ -69,6 +71,21 @@ def _class_table(packs: Mapping[str, Pack]) -> str:
         counts = [0 if pack.labels is None else int((pack.labels == label).sum()) for pack in packs.values()]
         rows.append(f"{name:{max(width, 5)}}" + "".join(f"{count:8}" for count in counts))
     return "\n".join(rows) if classes else ""
+
+
+def _number_table(packs: Mapping[str, Pack]) -> str:
+    """Mean, deviation and range of float labels."""
+    measured = {split: pack for split, pack in packs.items() if pack.has_numbers and len(pack)}
+    if not measured:
+        return ""
+    name = next(iter(measured.values())).target_name or "label"
+    rows = [f"{name}\n{'':8}{'mean':>12}{'deviation':>12}{'smallest':>12}{'largest':>12}"]
+    for split, pack in measured.items():
+        values = pack.labels
+        assert values is not None
+        cells = (values.mean(), values.std(), values.min(), values.max())
+        rows.append(f"{split:8}" + "".join(f"{cell:12.6g}" for cell in cells))
+    return "\n".join(rows)
 
 
 def _figures(packs: Mapping[str, Pack]) -> str:

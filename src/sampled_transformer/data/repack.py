@@ -71,7 +71,7 @@ def repack(
         raise DataError(f"target: expected {expected}, got {printable(target)}")
     publish(packs, target, work_folder(target))
     first = next(iter(packs.values()))
-    return Report({split: len(pack) for split, pack in packs.items()}, first.classes)
+    return Report({split: len(pack) for split, pack in packs.items()}, first.classes, first.target_name)
 
 
 def _with_normals(pack: Pack, normals: Normals) -> Pack:

@@ -291,6 +291,10 @@ def _bricks(points: int) -> tuple[Compose, Compose]:
     return train, Compose(FirstSubset(points))
 
 
+def _resampled(points: int) -> tuple[Compose, Compose]:
+    return Compose(RandomSubset(points)), Compose(FirstSubset(points))
+
+
 def _none(points: int) -> tuple[Compose, Compose]:
     return Compose(FirstSubset(points)), Compose(FirstSubset(points))
 
@@ -304,6 +308,7 @@ PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # 
     "basic-strong": (_basic_strong, 1024),
     "basic-ordered": (_basic_ordered, 1024),
     "bricks": (_bricks, 512),
+    "resampled": (_resampled, 1024),
     "none": (_none, 1024),
 }
 
@@ -329,6 +334,7 @@ def preset(name: str, points: int | None = None, *, rotate: str | None = None) -
       mechanism that reads the order of the points, such as "sparse", is itself only here: a random subset comes in a
       fresh random order.
     - "bricks": as "basic-strong", but with one scale for all axes, because proportions tell the bricks apart.
+    - "resampled": a random subset, otherwise unchanged: for numbers to predict, which scaling may change.
     - "none": the first points, unchanged.
 
     Args:

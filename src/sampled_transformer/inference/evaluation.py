@@ -5,7 +5,9 @@ The main figure is one pass. Averages over cycles and votes over augmentations a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ from torch import Tensor, nn
 
 from ..data import Pack
 from ..data.errors import DataError
+from ..data.transforms import Transform
 from ..randomness import is_random
 from ..support.printable import printable
 from ..training.loading import VOTES, Batches, View, check_normals, derive, load_split
-from ..weights import load_model
+from ..weights import Description, load_model
 from .calibration import calibration
 from .calibration import table as calibration_table
 from .metrics import accuracies, confused_pairs, confusion_counts
@@ -48,9 +51,7 @@ def evaluate(
         batch: Shapes per batch.
         device: Device (default: GPU if available).
     """
-    for name, value, least in (("samples", samples, 1), ("votes", votes, 0), ("batch", batch, 1)):
-        if value < least:
-            raise ValueError(f"{name}: expected at least {least}, got {value}")
+    check_counts(samples, votes, batch)
     place = pick_device(device)
     network, view, pack, source = load_with_test_split(weights, source, root, place)
     assert pack.labels is not None
@@ -76,23 +77,43 @@ def evaluate(
     }
 
 
+def check_counts(samples: int, votes: int, batch: int) -> None:
+    """Refuse counts that are too small."""
+    for name, value, least in (("samples", samples, 1), ("votes", votes, 0), ("batch", batch, 1)):
+        if value < least:
+            raise ValueError(f"{name}: expected at least {least}, got {value}")
+
+
 def load_with_test_split(
     weights: Path, source: str | None, root: str | None, device: torch.device
 ) -> tuple[nn.Module, View, Pack, str]:
     """Load a network, its view of shapes, and the test split of `source` (default: its own data set)."""
     network, description = load_model(weights, device)
     check_classifier(description, weights)
+    view, pack, source = load_test_split(description, weights, source, root)
+    return network, view, with_classes(pack, description.classes, printable(source)), source
+
+
+def load_test_split(
+    description: Description, weights: Path, source: str | None, root: str | None, numbers: bool = False
+) -> tuple[View, Pack, str]:
+    """A network's view of shapes, and the test split of `source` (default: its own data set).
+
+    With `numbers`, its labels are numbers to predict, not classes.
+    """
     view = view_of(description, weights)
     if source is None:
         source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
     if source is None:
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
-    pack = with_classes(load_split(source, root, "test", view.points), description.classes, printable(source))
+    pack = load_split(source, root, "test", view.points, numbers)
+    if numbers and not pack.has_numbers:
+        raise DataError(f"{printable(source)}: expected shapes with numbers to predict, got classes")
     check_normals(pack, view, printable(source))
     if pack.counts().min() < view.points:
         fewest = pack.counts().min()
         raise DataError(f"{printable(source)}: expected at least {view.points} points per shape, got {fewest}")
-    return network, view, pack, source
+    return view, pack, source
 
 
 @dataclass(frozen=True)
@@ -151,14 +172,7 @@ def _passes(
     The second result has the probabilities of every cycle, (cycles, shapes, classes).
     """
     train, test = view.transforms()
-
-    def ask(transform: Any, cycles: int, seed: int = 0) -> Tensor:
-        answers = []
-        for one in Batches(pack, transform, view.normals, batch, seed):
-            one = one.to(device)
-            answers.append(cycle_probabilities(network, one.points, one.normals, cycles).cpu())
-        return torch.cat(answers, 1)  # (cycles, shapes, classes)
-
+    ask = partial(ask_cycles, network, pack, view, batch=batch, device=device)
     cycles = ask(test, samples if is_random(network) else 1)
     passes = {ONE_PASS: cycles[0]}
     if len(cycles) > 1:
@@ -169,6 +183,26 @@ def _passes(
         logits = voted.clamp(min=torch.finfo(voted.dtype).tiny).log()
         passes[f"voted over {votes} augmentations"] = logits.mean(0).softmax(1)
     return passes, cycles
+
+
+def ask_cycles(
+    network: nn.Module,
+    pack: Pack,
+    view: View,
+    transform: Transform,
+    cycles: int,
+    seed: int = 0,
+    *,
+    batch: int,
+    device: torch.device,
+    ask: Callable[[nn.Module, Tensor, Tensor | None, int], Tensor] = cycle_probabilities,
+) -> Tensor:
+    """What `ask` gives for all shapes of a pack, (cycles, shapes, ...), on the CPU; the transform draws by the seed."""
+    answers = []
+    for one in Batches(pack, transform, view.normals, batch, seed):
+        one = one.to(device)
+        answers.append(ask(network, one.points, one.normals, cycles).cpu())
+    return torch.cat(answers, 1)
 
 
 def table(result: dict[str, Any]) -> str:

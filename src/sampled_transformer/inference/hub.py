@@ -12,6 +12,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, ModelHubMixin
 from huggingface_hub.errors import HFValidationError
 
 from ..weights import FILE, Description, download_weights, not_on_the_hub, save_model
+from .target import NOTE, target_of
 from .trained_network import TrainedNetwork, load
 
 PAPER = "https://openreview.net/forum?id=F7f4BYnDAIc"
@@ -65,7 +66,8 @@ def from_hub(name: str, device: str | torch.device | None, **options: Any) -> Tr
 def without_folders(notes: Any) -> Any:
     """Notes in which a path is only its last part: the folders of a computer are nobody's business."""
     if isinstance(notes, Mapping):
-        return {key: without_folders(value) for key, value in notes.items()}
+        kept = (NOTE,)  # the name of a predicted number may have a slash, such as "m/s"
+        return {key: value if key in kept else without_folders(value) for key, value in notes.items()}
     if isinstance(notes, list | tuple):
         return [without_folders(value) for value in notes]
     return Path(notes).name if isinstance(notes, str) and Path(notes).name != notes else notes
@@ -77,7 +79,8 @@ def model_card(description: Description, name: str, license: str | None = None) 
     title = path.parent.name if path.name == FILE else path.name
     data = notes.get("data") or {}
     source, points = data.get("source"), data.get("points")
-    accuracy = notes.get("figures", {}).get("test_accuracy")
+    accuracy, r2 = (notes.get("figures", {}).get(f"test_{key}") for key in ("accuracy", "r2"))
+    target = target_of(description, name)
     results = None
     if accuracy is not None and source is not None:
         results = [EvalResult("point-cloud-classification", source, source, "accuracy", accuracy)]
@@ -99,6 +102,8 @@ def model_card(description: Description, name: str, license: str | None = None) 
         "Recipe": notes.get("recipe"),
         "Epochs": notes.get("epochs"),
         "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
+        "Predicts": None if target is None else target.name,
+        "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
         "Classes": ", ".join(description.classes) or None,
     }
     lines += ["", *(f"- {key}: {value}" for key, value in facts.items() if value is not None)]

@@ -1,4 +1,4 @@
-"""Classify files with a trained network: class probabilities, and their spread over cycles."""
+"""Ask a trained network about files: class probabilities or a number, and their spread over cycles."""
 
 from __future__ import annotations
 
@@ -24,13 +24,35 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     error: str | None = None
 
+    def lines(self) -> list[str]:
+        """The answer as text."""
+        return [
+            f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}" for row in self.classes
+        ]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The predicted number of one file with its spread, or the error that prevented an answer."""
+
+    file: str
+    target: str
+    value: float | None = None
+    spread: float | None = None
+    notes: list[str] = field(default_factory=list)
+    error: str | None = None
+
+    def lines(self) -> list[str]:
+        """The answer as text."""
+        return [f"{self.value:.6g} +- {self.spread:.2g}  {printable(self.target)}"]
+
 
 class Predictor:
-    """A trained network that classifies files.
+    """A trained network that classifies files, or predicts a number for each.
 
     Args:
         weights: The weights file. It also stores how many points the network reads, and whether it uses normals.
-        samples: Average the probabilities over this many cycles.
+        samples: Average over this many cycles.
         device: Device (default: GPU if available).
     """
 
@@ -38,27 +60,39 @@ class Predictor:
         if samples < 1:
             raise ValueError(f"samples: expected at least 1, got {samples}")
         self.samples, self.trained = samples, load(weights, device)
+        self.target = self.trained.target
+        if self.target is not None:
+            return
         check_classifier(self.trained.description, weights)
         if not self.trained.classes:
             raise WeightsError(f"{printable(weights)}: expected class names in the file, got none")
 
-    def answer(self, path: Path, top: int = 5) -> Answer:
-        """The `top` likeliest classes of one file, or an answer with an error if the file cannot be read."""
+    def answer(self, path: Path, top: int = 5) -> Answer | Measurement:
+        """The `top` likeliest classes of one file, or its number; with an error if the file cannot be read."""
         try:
             prepared = self.trained.prepare(path)
+            if self.target is not None:
+                value = self.trained.values(prepared, samples=self.samples)
+                return Measurement(str(path), value.target, value.mean, value.spread, list(prepared.notes))
             found = self.trained.probabilities(prepared, samples=self.samples).top(top)
         except DataError as error:
-            return Answer(str(path), error=str(error))
+            return self.failure(str(path), error)
         likeliest = [{"class": one.name, "probability": one.probability, "spread": one.spread} for one in found]
         return Answer(str(path), likeliest, list(prepared.notes))
 
+    def failure(self, file: str, error: DataError) -> Answer | Measurement:
+        """The answer about a file that cannot be read."""
+        if self.target is None:
+            return Answer(file, error=str(error))
+        return Measurement(file, self.target.name, error=str(error))
 
-def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterator[Answer]:
+
+def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterator[Answer | Measurement]:
     """Yield one answer per file, in the given order. Folders are searched for files of known formats."""
     if top < 1:
         raise ValueError(f"top: expected at least 1, got {top}")
     for path in files_below(places):
-        yield predictor.answer(path, top) if isinstance(path, Path) else Answer(path.place, error=str(path))
+        yield predictor.answer(path, top) if isinstance(path, Path) else predictor.failure(path.place, path)
 
 
 class EmptyFolder(DataError):

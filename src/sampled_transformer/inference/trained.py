@@ -17,6 +17,7 @@ from ..support.printable import printable
 from ..support.registry import look_up
 from ..training.loading import View
 from ..weights import Description, WeightsError
+from .target import target_of
 
 
 def view_of(description: Description, path: str | Path) -> View:
@@ -38,6 +39,10 @@ def check_classifier(description: Description, path: str | Path) -> None:
             "`train --recipe finetune-modelnet40-small --init` turns it into a classifier"
         )
     refuse_mixture(description, path, "a classifier")
+    target = target_of(description, path)
+    if target is not None:
+        got = f"a network that predicts a number ({printable(target.name)})"
+        raise WeightsError(f"{printable(path)}: expected a classifier, got {got}")
 
 
 def refuse_mixture(description: Description, path: str | Path, expected: str) -> None:
@@ -92,3 +97,9 @@ def cycle_probabilities(network: nn.Module, points: Tensor, normals: Tensor | No
     """
     passes = cycle_passes(network, lambda: network(points, normals).float().softmax(1), samples)
     return passes.expand(samples, -1, -1)
+
+
+@torch.inference_mode()
+def cycle_values(network: nn.Module, points: Tensor, normals: Tensor | None, samples: int) -> Tensor:
+    """Predicted numbers in standard units, (samples, batch), one pass per cycle seed as in `cycle_probabilities`."""
+    return cycle_passes(network, lambda: network(points, normals).float().squeeze(1), samples).expand(samples, -1)

@@ -1,8 +1,8 @@
-"""A trained network by name, and what one can ask it: classes, probabilities, features."""
+"""A trained network by name, and what one can ask it: classes, probabilities, numbers, features."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,16 @@ from ..training.loading import View
 from ..weights import Description, WeightsError, find_weights, list_pretrained, load_model
 from .features import PointFeatures, layer_name, point_features, set_features, stack
 from .prepared import Form, Prepared, prepare_sets
-from .trained import check_classifier, cycle_probabilities, in_evaluation, pick_device, refuse_mixture, view_of
+from .target import Target, target_of
+from .trained import (
+    check_classifier,
+    cycle_probabilities,
+    cycle_values,
+    in_evaluation,
+    pick_device,
+    refuse_mixture,
+    view_of,
+)
 
 
 class Candidate(NamedTuple):
@@ -42,6 +51,14 @@ class Probabilities(NamedTuple):
             return [Probabilities(*pair, self.classes).top(count) for pair in zip(self.mean, self.spread, strict=True)]
         order = np.argsort(-self.mean, kind="stable")[:count].tolist()
         return [Candidate(self.classes[i], float(self.mean[i]), float(self.spread[i])) for i in order]
+
+
+class Values(NamedTuple):
+    """Predicted numbers of one set, floats, or of several, arrays (sets,), in the target's own unit."""
+
+    mean: Any  # over the cycles
+    spread: Any  # standard deviation over the cycles
+    target: str  # what the numbers measure
 
 
 class TrainedNetwork:
@@ -70,6 +87,11 @@ class TrainedNetwork:
         return tuple(self.description.classes)
 
     @property
+    def target(self) -> Target | None:
+        """The number that the network predicts; None for a classifier."""
+        return target_of(self.description, self.name)
+
+    @property
     def view(self) -> View:
         """How the network sees shapes: preset, number of points, and whether it reads normals."""
         refuse_mixture(self.description, self.name, "a network that reads shapes")
@@ -95,6 +117,8 @@ class TrainedNetwork:
             parts.append(f"reads {self.view.points} {normals}")
         if self.classes and self.description.model != "mae":
             parts.append(f"{len(self.classes)} classes")
+        if self.target is not None:
+            parts.append(f"predicts {printable(self.target.name)}")
         return f"<TrainedNetwork {printable(self.name)}: {', '.join(parts)}, on {self.device}>"
 
     def find_layer(self, layer: int | str | None) -> str | None:
@@ -111,13 +135,17 @@ class TrainedNetwork:
         return sets[0] if form == "one" else sets
 
     def predict(self, points: Any, normals: Any = None, *, top: int | None = None, samples: int = 8) -> Any:
-        """The name of the likeliest class, or a list of names.
+        """The name of the likeliest class, or a list of names; from a regression a float, or an array of them.
 
         Args:
             points, normals: One set or several.
             top: Instead of a name, give a list of this many `Candidate`s: name, probability and spread.
-            samples: Average the probabilities over this many cycles.
+            samples: Average the probabilities, or the predicted numbers, over this many cycles.
         """
+        if self.target is not None:
+            if top is not None:
+                raise ValueError(f"top: expected none, because the network predicts a number, got {top}")
+            return self.values(points, normals, samples=samples).mean
         check_classifier(self.description, self.name)
         if not self.classes:
             raise WeightsError(f"{printable(self.name)}: expected class names in the file, got none")
@@ -137,20 +165,26 @@ class TrainedNetwork:
             samples: Average over this many cycles; a network that is not random needs one.
         """
         check_classifier(self.description, self.name)
-        _check_samples(samples)
-        sets, form = prepare_sets(self.view, points, normals)
-        means, spreads = [], []
-        for some in self._batches(sets):
-            with in_evaluation(self.network):
-                passes = cycle_probabilities(self.network, *stack(some, self.device), samples).cpu()
-            for number, one in enumerate(some):
-                own = passes[:, number]
-                _check_finite(bool(own.isfinite().all()), one)
-                means.append(own.mean(0).numpy())
-                spreads.append(own.std(0, correction=0).numpy())
-        if form == "one":
-            return Probabilities(means[0], spreads[0], self.classes)
-        return Probabilities(np.stack(means), np.stack(spreads), self.classes)
+        return Probabilities(*self._over_cycles(points, normals, samples, cycle_probabilities), self.classes)
+
+    def values(self, points: Any, normals: Any = None, *, samples: int = 8) -> Values:
+        """Predicted numbers and their spread over cycles, from a network that was trained on numbers.
+
+        Args:
+            points, normals: One set or several.
+            samples: Average over this many cycles; a network that is not random needs one.
+        """
+        target = self.target
+        if target is None:
+            raise WeightsError(f"{printable(self.name)}: expected a network that predicts a number, got another one")
+
+        def ask(*inputs: Any) -> torch.Tensor:
+            return target.restored(cycle_values(*inputs))
+
+        mean, spread = self._over_cycles(points, normals, samples, ask)
+        if mean.ndim == 0:
+            return Values(float(mean), float(spread), target.name)
+        return Values(mean, spread, target.name)
 
     def features(
         self,
@@ -208,6 +242,25 @@ class TrainedNetwork:
             return load(name, device)
         trained: TrainedNetwork = _hub().from_hub(str(name), device, **options)
         return trained
+
+    def _over_cycles(
+        self, points: Any, normals: Any, samples: int, ask: Callable[..., torch.Tensor]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation over cycles of what `ask` gives for one set, or with a first axis for several."""
+        _check_samples(samples)
+        sets, form = prepare_sets(self.view, points, normals)
+        means, spreads = [], []
+        for some in self._batches(sets):
+            with in_evaluation(self.network):
+                passes = ask(self.network, *stack(some, self.device), samples).cpu()
+            for number, one in enumerate(some):
+                own = passes[:, number]
+                _check_finite(bool(own.isfinite().all()), one)
+                means.append(own.mean(0).numpy())
+                spreads.append(own.std(0, correction=0).numpy())
+        if form == "one":
+            return means[0], spreads[0]
+        return np.stack(means), np.stack(spreads)
 
     def _pooled(self, sets: list[Prepared], form: Form, layer: str | None, samples: int) -> np.ndarray:
         parts = []

@@ -27,7 +27,7 @@ class BasicClassifier(nn.Module):
     `attention="none"` there is no block: the paper's baseline "MLP + FC (no attention)".
 
     Args:
-        classes: number of classes.
+        classes: number of classes, or of outputs: 1 to predict a number.
         attention: name of the mechanism, see `list_attention`.
         dim, heads, hidden, depth: width, number of heads, r and number of the blocks.
         embedding: width of the first layer in the two MLPs.

@@ -38,7 +38,7 @@ class HierarchicalClassifier(nn.Module):
     of 1,024 points at the fifth stage; `PARENT_STRIDES` leave four.
 
     Args:
-        classes: number of classes.
+        classes: number of classes, or of outputs: 1 to predict a number.
         attention: name of the mechanism; "knn" reads as many neighbours as the groups of its stage have points.
         stages: number of stages, t in the paper; only the first `stages` entries of the next four options are used.
         widths, neighbours, strides, blocks: for every stage, the number of features, of points per group, of points

@@ -1,10 +1,13 @@
-"""report.html for one or several training runs: curves, confusion matrix and mistakes on one self-contained page."""
+"""report.html for one or several training runs: curves, confusion matrix and mistakes on one self-contained page.
+
+regression_page.py has the parts that differ for networks that predict a number.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from ..inference.evaluation import Mistake
 
 SIDE = 160  # pixels; side length of a shape's picture
+COLUMNS: Mapping[str, Callable[[Mapping[str, float]], str]] = {  # of the table of figures, from the last epoch
+    "test accuracy": lambda row: f"{100 * row['test_accuracy']:.2f} %",
+    "mean over classes": lambda row: f"{100 * row['test_mean_class_accuracy']:.2f} %",
+}
 
 
 def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
@@ -36,16 +43,42 @@ def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
 
 def report(runs: Mapping[str, Path], title: str) -> str:
     """The page as HTML; see `write_report`."""
-    from ..inference.evaluation import mistakes
-
     results = {name: _result(folder) for name, folder in runs.items()}
     metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
+    whose = f" ({escape(next(iter(runs)))})" if len(runs) > 1 else ""
+    if _target(results) is None:
+        shown = _sections(runs, results, metrics, whose)
+    else:
+        from .regression_page import sections
+
+        shown = sections(runs, results, metrics, whose)
+    commands = (f"<p>{escape(name)}: <code>{escape(one['command'])}</code></p>" for name, one in results.items())
+    return document(title, [f"<h1>{escape(title)}</h1>", *shown, "<h2>Commands</h2>", *commands])
+
+
+def _target(results: Mapping[str, dict[str, Any]]) -> str | None:
+    """The number that the networks predict; None for classes."""
+    targets: list[str | None] = [result.get("regression", {}).get("name") for result in results.values()]
+    for other in targets[1:]:
+        if other != targets[0]:
+            got = " and ".join("classes" if one is None else printable(one) for one in (targets[0], other))
+            raise ValueError(f"runs: expected runs that predict the same, got {got}")
+    return targets[0]
+
+
+def _sections(
+    runs: Mapping[str, Path],
+    results: Mapping[str, dict[str, Any]],
+    metrics: Mapping[str, Sequence[Mapping[str, float]]],
+    whose: str,
+) -> list[str]:
+    """The parts of the page from the table of figures to the mistakes, for classes."""
+    from ..inference.evaluation import mistakes
+
     first, folder = next(iter(runs.items()))
     wrong, count = mistakes(folder / "model.safetensors")
     shapes = sum(map(sum, results[first]["confusion"]))
-    whose = f" ({escape(first)})" if len(runs) > 1 else ""
-    body = [
-        f"<h1>{escape(title)}</h1>",
+    return [
         figures_table(results),
         "<h2>Training</h2>",
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
@@ -56,10 +89,7 @@ def report(runs: Mapping[str, Path], title: str) -> str:
         f"<h2>Mistakes{whose}</h2>",
         f"<p>{count} of {shapes} test shapes, highest probability first.</p>",
         f'<div class="parts">{"".join(map(figure, wrong))}</div>',
-        "<h2>Commands</h2>",
-        *(f"<p>{escape(name)}: <code>{escape(result['command'])}</code></p>" for name, result in results.items()),
     ]
-    return document(title, body)
 
 
 def _result(folder: Path) -> dict[str, Any]:
@@ -78,21 +108,22 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
         return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
 
 
-def figures_table(results: Mapping[str, dict[str, Any]]) -> str:
-    """Table of the main figures of every run, after the last epoch."""
+def figures_table(
+    results: Mapping[str, dict[str, Any]], columns: Mapping[str, Callable[[Mapping[str, float]], str]] = COLUMNS
+) -> str:
+    """Table of the main figures of every run, after the last epoch; `columns` write those that depend on the task."""
     rows = []
     for name, result in results.items():
         last = result["figures"]["last epoch"]
         cells = [
-            f"{100 * last['test_accuracy']:.2f} %",
-            f"{100 * last['test_mean_class_accuracy']:.2f} %",
+            *(write(last) for write in columns.values()),
             f"{last['epoch']:.0f}",
             f"{result['parameters']:,}",
             f"{result['seconds']:.0f} s",
         ]
         cells = [f'<td class="number">{cell}</td>' for cell in cells]
         rows.append(f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>")
-    names = ("test accuracy", "mean over classes", "epochs", "parameters", "time")
+    names = (*columns, "epochs", "parameters", "time")
     head = "".join(f'<th class="number">{name}</th>' for name in names)
     some = next(iter(results.values()))
     note = f"Data: {escape(str(some['data']))}, {some['points']} points per shape. Figures after the last epoch."

@@ -36,10 +36,11 @@ class Record(Callback):
     Args:
         folder: Folder of the run.
         save: Writes the network to the file of this name, with the row as its figures.
+        score: The figure of a split that is highest in the best epoch.
     """
 
-    def __init__(self, folder: Path, save: Callable[[str, Row], None]) -> None:
-        self.folder, self.save = folder, save
+    def __init__(self, folder: Path, save: Callable[[str, Row], None], score: str = Task.score) -> None:
+        self.folder, self.save, self.score = folder, save, score
         self.rows: list[Row] = []
         self.confusion: list[list[int]] = []  # of the test split after the last epoch
         self.carried = 0.0  # seconds spent on this epoch before an interruption
@@ -104,8 +105,8 @@ class Record(Callback):
         self.save("model.safetensors", row)
 
     def best_on(self, split: str) -> Row | None:
-        """The first epoch with the highest accuracy on a split; None without that split."""
-        key = f"{split}_accuracy"
+        """The first epoch with the highest score on a split; None without that split."""
+        key = f"{split}_{self.score}"
         rows = [row for row in self.rows if key in row]
         return max(rows, key=lambda row: row[key]) if rows else None
 

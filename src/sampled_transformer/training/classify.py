@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torchmetrics.classification import MulticlassConfusionMatrix
 
@@ -62,9 +62,7 @@ class Classify(Task):
         return {"train_loss": loss / count, "train_accuracy": right / count}
 
     def on_validation_epoch_start(self) -> None:
-        if self.trainer.world_size > 1:  # all processes measure what is saved: the batch statistics of the first
-            for buffer in self.network.buffers():
-                distributed.broadcast(buffer, 0)
+        self.share_buffers()
         for split in self.splits:
             self.confusion(split).reset()
         self.finite = torch.ones((), dtype=torch.bool, device=self.device)

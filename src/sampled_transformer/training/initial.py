@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from ..attention import Attention
+from ..inference.target import Target, target_of
 from ..models.mae import Encoder
 from ..support.printable import printable
 from ..weights import Description, WeightsError, describe_model, find_weights, load_model
@@ -104,13 +105,19 @@ def _unmatched(where: str, name: str, wanted: bool, argument: str) -> str:
     return f"{argument}: expected weights {words[0]} {name}, got {where} {words[1]} it"
 
 
-def load_initial(network: nn.Module, model: str, classes: tuple[str, ...], path: Path) -> Loaded:
-    """Copy the weights of a file into a network of the same kind; the head stays new if the classes differ.
+def load_initial(
+    network: nn.Module, model: str, classes: tuple[str, ...], path: Path, target: Target | None = None
+) -> Loaded:
+    """Copy the weights of a file into a network of the same kind; the head stays new if it would mean something else.
+
+    That is the case if the classes, or the names of the predicted numbers, differ.
 
     A classifier takes only the encoder of a masked autoencoder.
     """
     other, description = load_model(path)
-    keeps_head = tuple(description.classes) == tuple(classes)
+    other_target = target_of(description, path)
+    names = [None if one is None else one.name for one in (target, other_target)]
+    keeps_head = tuple(description.classes) == tuple(classes) and names[0] == names[1]
     return copy_weights(network, model, other, description.model, path, keeps_head)
 
 

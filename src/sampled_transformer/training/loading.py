@@ -53,10 +53,14 @@ class Splits:
 def load_splits(options: DataOptions, seed: int) -> Splits:
     """Load and check all data of a run, so that problems with it are reported before training begins."""
     name = choose_preset(options, "basic-strong")
-    train = load_split(options.source, options.root, "train", options.points)
-    test = load_split(options.source, options.root, "test", options.points)
+    train = load_split(options.source, options.root, "train", options.points, numbers=True)
+    test = load_split(options.source, options.root, "test", options.points, numbers=True)
     where = printable(options.source)
-    _check_classes(train, test, where)
+    if train.has_numbers or test.has_numbers:
+        name = choose_preset(options, "resampled")
+        _check_numbers(train, test, where)
+    else:
+        _check_classes(train, test, where)
     points = choose_points(options, (train, test), PRESETS[name][1])
     normals = options.normals
     if normals is None:
@@ -92,9 +96,17 @@ def refuse_normals(options: DataOptions) -> None:
         raise ValueError("data.normals: expected false, because tokens are made from positions alone, got true")
 
 
-def load_split(source: str, root: str | None, split: str, points: int | None) -> Pack:
-    """One split of labelled shapes, all with the number of points of the smallest one."""
+def load_split(source: str, root: str | None, split: str, points: int | None, numbers: bool = False) -> Pack:
+    """One split of labelled shapes, all with the number of points of the smallest one.
+
+    Labels are classes; with `numbers`, numbers to predict are welcome, too.
+    """
     pack = load_shapes(source, root, split, points)
+    if pack.has_numbers and len(pack):
+        if numbers:
+            return pack
+        got = f"shapes with numbers to predict ({printable(pack.target_name or 'label')})"
+        raise DataError(f"{printable(source)}: expected shapes with classes, got {got}")
     if len(pack) == 0 or pack.labels is None or not pack.classes:
         got = "no shapes" if len(pack) == 0 else "no labels" if pack.labels is None else "no names of classes"
         raise DataError(f"{printable(source)}: expected labelled shapes with the names of their classes, got {got}")
@@ -145,13 +157,23 @@ def _check_classes(train: Pack, test: Pack, where: str) -> None:
         warnings.warn(f"{where}: class {train.classes[number]!r} has no training shape", stacklevel=3)
 
 
+def _check_numbers(train: Pack, test: Pack, where: str) -> None:
+    if not (train.has_numbers and test.has_numbers):
+        kinds = ["numbers" if pack.has_numbers else "classes" for pack in (train, test)]
+        raise DataError(f"{where}: expected the same labels in the train and test splits, got {' and '.join(kinds)}")
+    if train.target_name != test.target_name:
+        got = f"{printable(train.target_name)} and {printable(test.target_name)}"
+        raise DataError(f"{where}: expected the same target in the train and test splits, got {got}")
+
+
 def hold_out(pack: Pack, share: float, seed: int) -> tuple[Pack, Pack]:
-    """Split off a share of each class: at least one shape, and never the only one."""
+    """Split off a share of each class, or of all if there are none: at least one shape, and never the only one."""
     assert pack.labels is not None
     generator = np.random.default_rng(derive(seed, VALIDATION))
     held = []
-    for label in range(len(pack.classes)):
-        members = generator.permutation(np.flatnonzero(pack.labels == label))
+    groups = [pack.labels == label for label in range(len(pack.classes))]
+    for group in [np.ones(len(pack), bool)] if pack.has_numbers else groups:
+        members = generator.permutation(np.flatnonzero(group))
         held.append(members[: min(max(1, round(share * len(members))), max(0, len(members) - 1))])
     chosen = np.zeros(len(pack), bool)
     chosen[np.concatenate(held)] = True
@@ -206,7 +228,8 @@ class Batches:
             points, normals = self.transform(raw.points, raw.normals, generator)
             labels = raw.labels
             if labels is not None and (index < 0).any():
-                labels = labels.masked_fill(torch.from_numpy(index < 0), -1)
+                nobody = math.nan if labels.is_floating_point() else -1
+                labels = labels.masked_fill(torch.from_numpy(index < 0), nobody)
             yield Batch(points, normals, labels)
 
     def _order(self, epoch: int) -> list[np.ndarray]:

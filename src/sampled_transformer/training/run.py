@@ -17,6 +17,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from .. import __version__
+from ..inference.target import Target
 from ..models import WITHOUT_NORMALS
 from ..support.machine import machine
 from ..support.printable import printable
@@ -26,8 +27,9 @@ from .classify import Classify
 from .initial import Loaded, attention_of, load_initial
 from .loading import Batches, Splits, load_splits
 from .network import build_network, check_given_options, check_points, given_options
+from .regress import Regress
 from .run_folder import check_folder, read_checkpoint, stopped, write_json, write_settings
-from .settings import Settings
+from .settings import OptimiserOptions, Settings
 from .task import Task
 
 BEST_ON_TEST = "best epoch (chosen on test, not the headline)"
@@ -90,8 +92,9 @@ class Run:
             data = replace(data, normals=False)
         check_given_options(settings.options)
         splits = load_splits(data, settings.seed)
+        target = Target.of(splits.train)
         options = {
-            "classes": len(splits.train.classes),
+            "classes": len(splits.train.classes) if target is None else 1,
             "attention": settings.attention,
             "normals": splits.view.normals,
             **given_options(settings),
@@ -99,16 +102,30 @@ class Run:
         torch.manual_seed(settings.seed)
         network = build_network(settings.model, options)
         check_points(network, splits.view)
-        task = Classify(network, options["classes"], settings.optimiser, settings.seed, split_names(splits))
-        return cls.assemble(settings, splits, options, task)
+        if target is None:
+            task = Classify(network, options["classes"], settings.optimiser, settings.seed, split_names(splits))
+            return cls.assemble(settings, splits, options, task)
+        check_smoothing(settings.optimiser)
+        standard: dict[str, Any] = {
+            name: target.standardised(getattr(splits, name)) for name in ("train", *split_names(splits))
+        }
+        regress = Regress(network, target, settings.optimiser, settings.seed, split_names(splits))
+        return cls.assemble(settings, replace(splits, **standard), options, regress, target)
 
     @classmethod
-    def assemble(cls, settings: Settings, splits: Splits, options: Mapping[str, Any], task: Task) -> Run:
+    def assemble(
+        cls,
+        settings: Settings,
+        splits: Splits,
+        options: Mapping[str, Any],
+        task: Task,
+        target: Target | None = None,
+    ) -> Run:
         """The run of a task: initial weights, record and trainer."""
         network, folder, loaded = task.network, Path(settings.out), None
         if settings.init is not None:
-            loaded = load_initial(network, settings.model, splits.train.classes, find_weights(settings.init))
-        record = Record(folder, lambda name, row: save_model(network, folder / name, run.describe(row)))
+            loaded = load_initial(network, settings.model, splits.train.classes, find_weights(settings.init), target)
+        record = Record(folder, lambda name, row: save_model(network, folder / name, run.describe(row)), task.score)
         run = cls(settings, splits, options, task, record, build_trainer(settings, record), loaded)
         return run
 
@@ -124,6 +141,7 @@ class Run:
             "seed": self.settings.seed,
             "epochs": self.settings.epochs,
             "figures": row,
+            **self.task.notes(),
         }
         return Description(self.settings.model, self.network_options, self.splits.train.classes, notes)
 
@@ -151,11 +169,19 @@ class Run:
             "largest_gradient_norm": max((row.get("gradient_norm", 0.0) for row in rows), default=0.0),
             "classes": list(self.splits.train.classes),
             "confusion": self.record.confusion,
+            **self.task.notes(),
             "seconds": round(sum(row["seconds"] for row in rows), 3),
             "parameters": sum(parameter.numel() for parameter in self.task.network.parameters()),
             "machine": machine(),
             "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
         }
+
+
+def check_smoothing(optimiser: OptimiserOptions) -> None:
+    """Refuse label smoothing, if somebody asked for it, where labels are numbers."""
+    if optimiser.label_smoothing not in (0, OptimiserOptions.label_smoothing):
+        expected = "expected 0, because the labels are numbers"
+        raise ValueError(f"optimiser.label_smoothing: {expected}, got {optimiser.label_smoothing}")
 
 
 def make_trainer(settings: Settings, **more: Any) -> Trainer:

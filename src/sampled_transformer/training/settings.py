@@ -23,9 +23,9 @@ class DataOptions:
         root: Folder that holds a data set given by name.
         points: Points per shape (default: as in the preset, or all if fewer are stored).
         normals: Use normals (default: when the data has them).
-        preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`,
-            "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
-        validation: Share of each class of the training split to hold out, to choose model-best.safetensors on.
+        preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`, or
+            "resampled" if labels are numbers, "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
+        validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on.
         batch: Shapes per training step and device.
     """
 
@@ -62,7 +62,7 @@ class OptimiserOptions:
         decay: Factor of the schedule "step".
         decay_epochs: Epochs between two steps of the schedule "step".
         milestones: Epochs at which "step" lowers the rate, instead of every `decay_epochs`, such as "[120,160]".
-        label_smoothing: Share of the target that is spread over all classes.
+        label_smoothing: Share of the target that is spread over all classes; not used if labels are numbers.
         clip: Largest norm of the gradient; 0 means no limit.
         decays: Which weights decay: "all", or only "matrices", not biases, norms and tokens.
     """

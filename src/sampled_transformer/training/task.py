@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from lightning.pytorch import LightningModule
-from torch import nn
+from torch import distributed, nn
 
 from ..data import Batch
 from .loading import CYCLES, derive
@@ -32,6 +32,8 @@ class Task(LightningModule):
         sums: How many numbers are summed over the steps of an epoch.
     """
 
+    score: ClassVar[str] = "accuracy"  # the figure of a split that is highest in the best epoch
+
     def __init__(self, network: nn.Module, optimiser: OptimiserOptions, seed: int, sums: int) -> None:
         super().__init__()
         self.network, self.optimiser, self.seed, self.sums = network, optimiser, seed, sums
@@ -43,6 +45,10 @@ class Task(LightningModule):
 
     def figures(self) -> dict[str, float]:
         """Figures measured after the epoch."""
+        return {}
+
+    def notes(self) -> dict[str, Any]:
+        """What the weights file says about the answers, besides the names of classes."""
         return {}
 
     def confusion_rows(self) -> list[list[int]]:
@@ -59,6 +65,12 @@ class Task(LightningModule):
             value = self.momentum(self.global_step)
             for group in cast(torch.optim.Optimizer, self.optimizers(use_pl_optimizer=False)).param_groups:
                 group.update({"momentum": value} if "momentum" in group else {"betas": (value, group["betas"][1])})
+
+    def share_buffers(self) -> None:
+        """Let all processes measure what is saved: the batch statistics of the first."""
+        if self.trainer.world_size > 1:
+            for buffer in self.network.buffers():
+                distributed.broadcast(buffer, 0)
 
     def add_to_totals(self, *values: torch.Tensor) -> None:
         step = torch.stack(values)

@@ -228,3 +228,9 @@ def test_one_array_in_very_many_items(tmp_path: Path) -> None:
     assert path.stat().st_size < 2_000_000
     with pytest.raises(DataError, match="'train': expected at most 1,073,741,824 bytes of points"):
         import_fold(path)
+
+
+def test_numbers_have_no_folds():
+    numbers = Pack.from_arrays(np.random.default_rng(0).normal(size=(4, 5, 3)), labels=[0.5, 1.5, 2.5, 3.5])
+    with pytest.raises(DataError, match="train: expected a pack with classes, got numbers"):
+        fold(numbers, TEST, 2, 1, 0, 1)

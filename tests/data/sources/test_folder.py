@@ -10,6 +10,7 @@ import pytest
 
 from sampled_transformer.data import DataError, load_data
 from sampled_transformer.data.sources.folder import load, scan_folder
+from sampled_transformer.data.targets import Targets
 
 
 def cloud(path: Path, seed: int = 0) -> Path:
@@ -205,3 +206,64 @@ def test_load_with_nothing_readable(tmp_path):
     (tmp_path / "a" / "1.xyz").write_text("")
     with pytest.warns(UserWarning, match="empty file"), pytest.raises(DataError, match="none of the 1 files"):
         load(tmp_path, test_fraction=0)
+
+
+def scan_with(root, names, table="targets.csv", **options):
+    targets = Targets(root.parent / table, "y", dict.fromkeys(names, 1.0))
+    return scan_folder(root, targets=targets, **options)
+
+
+def test_files_with_a_number_need_no_class_folder(tmp_path):
+    root = tmp_path / "in"
+    for name in ("a.off", "b/c.off", "b/d/e.ply"):
+        cloud(root / name)
+    listing = scan_with(root, ["a.off", "b/c.off", "b/d/e.ply"], test_fraction=0)
+    found = [(entry.relative, entry.category, entry.name, entry.split) for entry in listing.entries]
+    assert found == [("a.off", "", "a", "train"), ("b/c.off", "", "b/c", "train"), ("b/d/e.ply", "", "b/d/e", "train")]
+    assert listing.problems == []
+
+
+@pytest.mark.parametrize(("train", "test"), [("train/a.off", "test/a.off"), ("b/train/a.off", "b/test/a.off")])
+def test_a_split_of_files_with_numbers(tmp_path, train, test):
+    root = tmp_path / "in"
+    cloud(root / train)
+    cloud(root / test)
+    listing = scan_with(root, [train, test])
+    assert {entry.relative: entry.split for entry in listing.entries} == {train: "train", test: "test"}
+    assert listing.split_is_given
+
+
+def test_a_random_fifth_of_files_with_numbers_is_for_testing(tmp_path):
+    root = tmp_path / "in"
+    names = [f"{'xy'[i % 2]}/{i}.off" for i in range(10)]
+    for name in names:
+        cloud(root / name)
+    splits = [[entry.split for entry in scan_with(root, names, seed=seed).entries] for seed in (1, 1, 2, 3, 4)]
+    assert all(one.count("test") == 2 for one in splits)
+    assert splits[0] == splits[1]
+    assert any(splits[0] != other for other in splits[2:])
+
+
+def test_rows_without_a_file_and_files_without_a_row(tmp_path):
+    root = tmp_path / "in"
+    for name in ("a.off", "b.off", "bad.off", "twice.off", "twice.ply"):
+        cloud(root / name)
+    cloud(root / "targets.csv")  # the table may lie beside the shapes, although a .csv file may be a cloud
+    values = {"a.off": 1.0, "bad.off": None, "gone.off": 2.0, "twice.ply": 3.0}
+    listing = scan_folder(root, targets=Targets(root / "targets.csv", "y", values, ("targets.csv: line 3: bad",)))
+    assert [entry.relative for entry in listing.entries] == ["a.off", "twice.ply"]
+    assert listing.problems == [
+        "targets.csv: line 3: bad",
+        f"{root / 'b.off'}: no row in {root / 'targets.csv'}",
+        f"{root / 'twice.off'}: no row in {root / 'targets.csv'}",
+        f"{root / 'targets.csv'}: no shape gone.off below {root}",
+    ]
+
+
+def test_a_table_of_other_files_is_one_error(tmp_path):
+    cloud(tmp_path / "in" / "a.off")
+    with pytest.raises(DataError, match=r"targets\.csv: expected paths of shapes below .*in, such as a\.off, got in/a"):
+        scan_with(tmp_path / "in", ["in/a.off"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"expected paths of shapes below .*empty, where there are none, got a\.off"):
+        scan_with(tmp_path / "empty", ["a.off"])

@@ -64,6 +64,8 @@ def _eligible(train: Pack, test: Pack, way: int, shot: int, queries: int) -> np.
     """The labels of the classes with enough shapes in both packs. Fewer than `way` of them is a DataError."""
     if train.labels is None or test.labels is None:
         raise DataError(f"{'train' if train.labels is None else 'test'}: expected a pack with labels, got none")
+    if train.has_numbers or test.has_numbers:
+        raise DataError(f"{'train' if train.has_numbers else 'test'}: expected a pack with classes, got numbers")
     if train.classes != test.classes:
         raise DataError("test: expected the classes of train in the same order, got different classes")
     total = len(train.classes) or 1 + int(max(train.labels.max(initial=0), test.labels.max(initial=0)))

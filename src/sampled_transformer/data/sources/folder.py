@@ -6,6 +6,9 @@
 We also search the folders below these. `val` is a split like `train` and `test`. Without a split in the folder, a
 random fifth of each class becomes the test split. The draw depends only on the sorted file names and the seed, so
 every machine draws the same split.
+
+With a table of numbers to predict (targets.py) there are no classes: files may lie anywhere in the folder, and a split
+may stand where the layouts above have it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from .. import SPLITS
 from ..errors import DataError
 from ..files import READERS, Normals, read_shape
 from ..pack import Pack
+from ..targets import Targets
 
 
 class Entry(NamedTuple):
@@ -33,7 +37,7 @@ class Entry(NamedTuple):
 
     path: Path
     relative: str  # path relative to the folder
-    category: str
+    category: str  # empty if the labels are numbers
     name: str  # path below class and split, without suffix
     split: str
 
@@ -48,8 +52,10 @@ class Listing:
     split_is_given: bool = False
 
 
-def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) -> Listing:
-    """Find the shapes below `root`, skipping hidden files and unknown formats."""
+def scan_folder(
+    root: str | Path, *, test_fraction: float = 0.2, seed: int = 0, targets: Targets | None = None
+) -> Listing:
+    """Find the shapes below `root`, skipping hidden files and unknown formats; with targets, those that have one."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{printable(root)}: no such folder")
@@ -59,8 +65,9 @@ def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) 
     folders = sorted(item.name for item in root.iterdir() if item.is_dir() and not _is_hidden(item.name))
     splits_on_top = bool(folders) and set(folders) <= set(SPLITS)
     found = []
-    for path in _walk(root, listing.problems):
-        place = _place(path.relative_to(root), splits_on_top)
+    files = _walk(root, listing.problems)
+    for path in files if targets is None else _with_number(files, targets, listing):
+        place = _place(path.relative_to(root), splits_on_top, targets is None)
         if place is None:
             listing.problems.append(f"{printable(path)}: not in a class folder")
         else:
@@ -75,7 +82,8 @@ def scan_folder(root: str | Path, *, test_fraction: float = 0.2, seed: int = 0) 
         listing.entries = _draw_split(listing.entries, test_fraction, seed)
     listing.entries.sort(key=lambda entry: (entry.category, entry.name))
     readable = {entry.category for entry in listing.entries}
-    empty = [name for name in folders if not splits_on_top and printable(name) not in readable]
+    by_class = targets is None and not splits_on_top
+    empty = [name for name in folders if by_class and printable(name) not in readable]
     listing.problems += [f"{printable(root / name)}: class without a readable file" for name in empty]
     if not listing.entries:
         reason = listing.problems[0] if listing.problems else "expected files in folders named after their class"
@@ -110,10 +118,37 @@ def _walk(root: Path, problems: list[str]) -> Iterator[Path]:
                 yield path
 
 
-def _place(relative: Path, splits_on_top: bool) -> Entry | None:
+def _with_number(paths: Iterator[Path], targets: Targets, listing: Listing) -> list[Path]:
+    """The files that have a number in the table; others, and rows without a file, become problems."""
+    table, root = printable(targets.path), printable(listing.root)
+    listing.problems += targets.problems
+    found = {path.relative_to(listing.root).as_posix(): path for path in paths if not _is_same(path, targets.path)}
+    if not found.keys() & targets.values.keys():
+        got = printable(next(iter(targets.values)))
+        expected = f"expected paths of shapes below {root}"
+        expected += f", such as {printable(next(iter(found)))}" if found else ", where there are none"
+        raise DataError(f"{table}: {expected}, got {got}")
+    listing.problems += [
+        f"{printable(path)}: no row in {table}" for name, path in found.items() if name not in targets.values
+    ]
+    missing = [name for name in targets.values if name not in found]
+    listing.problems += [f"{table}: no shape {printable(name)} below {root}" for name in missing]
+    return [path for name, path in found.items() if targets.values.get(name) is not None]
+
+
+def _is_same(path: Path, table: Path) -> bool:
+    """Whether a file is the table itself, which may lie beside the shapes."""
+    return path.name == table.name and path.resolve() == table.resolve()
+
+
+def _place(relative: Path, splits_on_top: bool, by_class: bool = True) -> Entry | None:
     """The class, split and name of a file from its path, or None if it is in no class folder."""
     *folders, file = relative.parts
     split = folders.pop(0) if splits_on_top and folders else ""
+    if not by_class:
+        if not split and len(folders) > 1 and folders[1] in SPLITS:
+            split = folders.pop(1)
+        return Entry(relative, str(relative), "", printable(Path(*folders, file).with_suffix("")), split)
     if not folders:
         return None
     category = folders.pop(0)

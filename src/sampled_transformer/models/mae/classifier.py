@@ -28,7 +28,7 @@ class MaskedAutoencoderClassifier(nn.Module):
     after Point-MAE (https://arxiv.org/abs/2203.06604).
 
     Args:
-        classes: number of classes.
+        classes: number of classes, or of outputs: 1 to predict a number.
         pooling: "max", the paper's, or "cls-max", Point-MAE's: a class token and the largest values.
         head_width: width of the head's two hidden layers.
         head_dropout: dropout after each of them; they also have BatchNorm and ReLU, as in Point-MAE.

@@ -24,7 +24,7 @@ class SetTransformer(nn.Module):
     sampled attention (ours)".
 
     Args:
-        classes: number of classes.
+        classes: number of classes, or of outputs: 1 to predict a number.
         attention: "induced", or "dense", "sampled" or "sparse" self-attention over the points.
         dim, heads, depth: width, number of heads and number of the blocks.
         normals: read normals as further features of a point; Lee et al. use none.
