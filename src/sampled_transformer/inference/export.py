@@ -158,7 +158,7 @@ def _trace(network: _Plain) -> torch.export.ExportedProgram:
         raise ExportError(f"the network cannot be exported: its graph would hold for one size alone, ({fixed})")
     # torch guards the graph against sizes at which some of its own shortcuts begin, such as one set or one point. The
     # operations hold for them all the same, and `export_network` tries just these sizes.
-    program._guards_code = [code for code in program._guards_code if "!= 1" not in code]
+    program._guards_code = [code for code in program._guards_code if not code.endswith(("!= 1", ">= 2"))]
     network.fewest = max(1, int(program.range_constraints[numbers[1].node.expr].lower))
     return program
 
