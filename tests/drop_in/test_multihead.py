@@ -186,7 +186,7 @@ def test_calls_that_cannot_be_kept_are_refused() -> None:
     cases = [
         ((x, x, x), {"attn_mask": torch.zeros(7, 7)}, "attn_mask: expected None, as the mechanism itself chooses"),
         ((x, x, x), {"is_causal": True}, "is_causal: expected False, as the points of a set have no order, got True"),
-        ((x, x, x.clone()), {}, "value: expected the very tensor that is key"),
+        ((x, x, x + 1), {}, "value: expected what key holds"),
         ((x, x, x), {"key_positions": x}, "key_positions: expected None, as the keys are the queries"),
         (
             (x, x, x),
@@ -283,3 +283,14 @@ def test_dropout_acts_on_the_attention_weights_in_training_only() -> None:
     assert not torch.equal(layer(x, x, x, need_weights=False)[0], layer(x, x, x, need_weights=False)[0])
     layer.eval()
     assert torch.equal(layer(x, x, x, need_weights=False)[0], layer(x, x, x, need_weights=False)[0])
+
+
+def test_views_and_copies_are_the_same_points():
+    layer = MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(3, 5, 8)
+    for one in (x, x[1]):
+        plain = layer(one, one, one)[0]
+        assert torch.equal(layer(one.view_as(one), one.view_as(one), one.view_as(one))[0], plain)
+        assert torch.equal(layer(one.clone(), one.clone(), one.clone())[0], plain)
+    with pytest.raises(ValueError, match="value: expected what key holds"):
+        layer(x, x, x + 1)

@@ -213,6 +213,8 @@ class Attention(nn.Module):
             (rows, places), ptr = settle_form({"x": x, "positions": positions}, mask, ptr, batch, batch_size)
             points = {"context": context, "context_positions": context_positions}
             if context is not None or context_batch is not None:
+                if context_batch is not None and context_batch_size is None and ptr is not None:
+                    context_batch_size = len(ptr) - 1  # there are as many contexts as sets, the empty ones included
                 given = context_mask, context_ptr, context_batch, context_batch_size
                 (context, context_positions), context_ptr = settle_form(points, *given, "context_")
             reading: dict[str, Any] = {"context_positions": context_positions, "context_mask": context_mask}

@@ -111,7 +111,7 @@ class MultiheadAttention(nn.Module):
         key_positions: Tensor | None = None,
         cycle: Cycles | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend within a set if query, key and value are the same tensor, else from the queries to the keys.
+        """Attend within a set if query, key and value hold the same, else from the queries to the keys.
 
         Args:
             query: (n, batch, embed_dim), (batch, n, embed_dim) with batch_first, (n, embed_dim) for a single set, or
@@ -126,11 +126,9 @@ class MultiheadAttention(nn.Module):
             cycle: the cycle to walk instead of a drawn one, as in `Attention.forward`.
         """
         refuse_order(attn_mask, "attn_mask", is_causal)
-        if key is not value:
-            raise ValueError(
-                "value: expected the very tensor that is key, as both come from one set of points, got another"
-            )
-        is_self = query is key
+        if not is_same(key, value):
+            raise ValueError("value: expected what key holds, as both come from one set of points, got other numbers")
+        is_self = is_same(query, key)
         if is_self and key_positions is not None:
             raise ValueError("key_positions: expected None, as the keys are the queries, got positions")
         self._check("query", query)
@@ -200,12 +198,23 @@ def is_batched(query: Tensor) -> bool:
     return query.dim() == 3
 
 
+def is_same(one: Tensor, other: Tensor) -> bool:
+    """Whether two arguments are the same points: one tensor, views of the same memory, or copies of each other."""
+    if one is other:
+        return True
+    if one.is_nested or other.is_nested or torch.compiler.is_compiling():
+        return False
+    if one.shape != other.shape or one.dtype != other.dtype or one.device != other.device:
+        return False
+    return (one.data_ptr() == other.data_ptr() and one.stride() == other.stride()) or torch.equal(one, other)
+
+
 def refuse_order(mask: Tensor | None, name: str, is_causal: bool) -> None:
     """Refuse torch's masks of single pairs of points, saying why."""
     if mask is not None:
         reason = "as the mechanism itself chooses whom a point attends to"
-        advice = "padding belongs into key_padding_mask" if name == "attn_mask" else "into src_key_padding_mask"
-        raise ValueError(f"{name}: expected None, {reason}, got {describe(mask)}; {advice}")
+        belongs = "key_padding_mask" if name == "attn_mask" else "src_key_padding_mask"
+        raise ValueError(f"{name}: expected None, {reason}, got {describe(mask)}; padding belongs into {belongs}")
     if is_causal:
         raise ValueError("is_causal: expected False, as the points of a set have no order, got True")
 

@@ -23,6 +23,7 @@ from ..support.atomic import check_target
 from ..support.printable import printable
 from ..training.loading import View
 from ..weights import Description, WeightsError, find_weights, load_model
+from .target import Target, target_of
 from .trained import view_of
 
 FORMATS = (".onnx", ".pt2")
@@ -72,7 +73,7 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
     if reason is not None:
         raise ExportError(f"{printable(weights)}: cannot be exported: {reason}")
     view = None if isinstance(network, MixtureNetwork) else view_of(description, weights)
-    wrapped = _Plain(network, view)
+    wrapped = _Plain(network, view, target_of(description, weights))
     points = MIXTURE_POINTS if view is None else view.points
     program = _trace(wrapped)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name[:100]}.") as folder:
@@ -90,20 +91,27 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
 
 
 class _Plain(nn.Module):
-    """A network whose inputs and outputs are tensors with names, nothing optional, nothing nested."""
+    """A network whose inputs and outputs are tensors with names, nothing optional, nothing nested.
 
-    def __init__(self, network: nn.Module, view: View | None) -> None:
+    A regression answers in the unit of its target.
+    """
+
+    def __init__(self, network: nn.Module, view: View | None, target: Target | None) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.target = network, target
         self.width = network.inputs if isinstance(network, MixtureNetwork) else int(getattr(network, "coordinates", 3))
         reads_normals = view is not None and view.normals
         self.inputs = ["points", "normals"] if reads_normals else ["points"]
         self.outputs = ["log_weights", "means", "deviations"] if isinstance(network, MixtureNetwork) else ["logits"]
+        if target is not None:
+            self.outputs = ["value"]
         self.fewest = 1
 
-    def forward(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, ...]:
+    def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
         answer = self.network(points) if normals is None else self.network(points, normals)
-        return (answer,) if isinstance(answer, Tensor) else tuple(answer)
+        if not isinstance(answer, Tensor):
+            return tuple(answer)
+        return answer if self.target is None else answer[:, 0] * self.target.deviation + self.target.mean
 
     def example(self, sets: int, n: int) -> tuple[Tensor, ...]:
         """Random sets in the unit cube around the origin, the same for the same sizes."""
@@ -192,7 +200,7 @@ def _write_pt2(program: torch.export.ExportedProgram, network: _Plain, descripti
 
     def run(*inputs: Tensor) -> tuple[Tensor, ...]:
         with torch.no_grad():
-            return tuple(loaded(*inputs))
+            return _listed(loaded(*inputs))
 
     return run
 
@@ -229,6 +237,11 @@ def _difference(network: _Plain, run: Any, sets: int, n: int) -> float:
     """The largest difference between an output of the file and of the network, for random sets of this size."""
     example = network.example(sets, n)
     with torch.no_grad():
-        wanted = network(*example)
+        wanted = _listed(network(*example))
+    unit = 1.0 if network.target is None else network.target.deviation  # so that the tolerance suits every unit
     found = run(*example)
-    return max(float((one - other).abs().max()) for one, other in zip(wanted, found, strict=True))
+    return max(float((one - other).abs().max()) / unit for one, other in zip(wanted, found, strict=True))
+
+
+def _listed(answer: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return (answer,) if isinstance(answer, Tensor) else tuple(answer)

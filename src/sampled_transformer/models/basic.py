@@ -130,7 +130,7 @@ class BasicClassifier(nn.Module):
         cycle: Cycles | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The points, and the features X_i of each of them before pooling, (batch, n, dim) or (total, dim)."""
-        check_width(points, self.coordinates)
+        check_width(points, self.coordinates, "coordinates")
         if mask is not None:
             check_mask(mask, points.shape[:-1])
         check_normals(normals, points, self.normal_mlp is not None)

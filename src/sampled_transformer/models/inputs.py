@@ -15,10 +15,12 @@ def is_plain(points: object, width: int) -> bool:
     return isinstance(points, Tensor) and not points.is_nested and points.dim() == 3 and points.shape[2] == width
 
 
-def check_width(points: Tensor, width: int) -> None:
-    """Refuse points with another number of coordinates than the network takes."""
+def check_width(points: Tensor, width: int, option: str = "") -> None:
+    """Refuse points with another number of coordinates than the network takes; an option of that name sets it."""
     if points.shape[-1] != width:
-        raise ValueError(f"points: expected {width} coordinates, as the network was built for, got {points.shape[-1]}")
+        found = points.shape[-1]
+        advice = f"; build it with {option}={found}" if option else ""
+        raise ValueError(f"points: expected {width} coordinates, as the network was built for, got {found}{advice}")
 
 
 def check_normals(normals: Tensor | None, points: Tensor, wanted: bool) -> None:

@@ -78,7 +78,7 @@ class MixtureNetwork(nn.Module):
     ) -> Mixture:
         """Mixtures of points (batch, n, inputs) in any form; arguments as in `BasicClassifier.forward`."""
         (points,), ptr = settle_form({"points": points}, mask, ptr, batch, batch_size)
-        check_width(points, self.inputs)
+        check_width(points, self.inputs, "inputs")
         raw = apply_per_set(self.raw, points, mask, ptr)
         logits, means, deviations = raw.split([1, self.inputs, self.inputs], -1)
         return Mixture(logits.squeeze(-1).log_softmax(-1), means, softplus(deviations) + self.smallest_deviation)
