@@ -13,6 +13,7 @@ from .basic import BasicClassifier
 from .hierarchical import HierarchicalClassifier
 from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier
 from .mixture import PoolingMixture, SetTransformerMixture
+from .pyramid import PyramidClassifier
 from .set_transformer import SetTransformer
 
 REGISTRY: dict[str, Callable[..., nn.Module]] = {
@@ -21,10 +22,11 @@ REGISTRY: dict[str, Callable[..., nn.Module]] = {
     "mae": MaskedAutoencoder,
     "mae-classifier": MaskedAutoencoderClassifier,
     "pooling-mixture": PoolingMixture,
+    "pyramid": PyramidClassifier,
     "set-transformer": SetTransformer,
     "set-transformer-mixture": SetTransformerMixture,
 }
-WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that read positions alone
+WITHOUT_NORMALS = ("mae", "mae-classifier", "pyramid")  # networks that read positions alone
 
 __all__ = [
     "WITHOUT_NORMALS",
@@ -33,6 +35,7 @@ __all__ = [
     "MaskedAutoencoder",
     "MaskedAutoencoderClassifier",
     "PoolingMixture",
+    "PyramidClassifier",
     "SetTransformer",
     "SetTransformerMixture",
     "create_model",

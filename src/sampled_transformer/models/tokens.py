@@ -41,11 +41,16 @@ def group_points(points: Tensor, groups: int, size: int) -> Groups:
             f"points: expected at least {least} per cloud, for {groups} groups of {size}, got {points.shape[1]}"
         )
     centres = gather_rows(points, farthest_points(points, groups))
-    nearest = _select(points, centres, size)
-    if nearest is None:
-        nearest, _ = nearest_neighbours(points, size, queries=centres)
+    nearest = nearest_members(points, centres, size)
     members = gather_rows(points, nearest.flatten(1)).unflatten(1, (groups, size))
     return Groups(centres, members - centres.unsqueeze(2))
+
+
+@torch.no_grad()
+def nearest_members(points: Tensor, centres: Tensor, size: int) -> Tensor:
+    """The `size` nearest points of each centre, (batch, groups, size), in no order."""
+    nearest = _select(points, centres, size)
+    return nearest_neighbours(points, size, queries=centres)[0] if nearest is None else nearest
 
 
 def _select(points: Tensor, centres: Tensor, size: int) -> Tensor | None:

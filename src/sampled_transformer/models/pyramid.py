@@ -1,0 +1,165 @@
+"""The pyramid: local groups merge neighbours, attention joins what is far apart; not part of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..attention import network_cycle, number_layers
+from ..blocks import TransformerBlock, as_block_options
+from ..geometry import farthest_points
+from ..geometry.gather import gather_rows
+from ..layers.embedding import PositionEmbedding
+from ..layers.mlp import classification_head
+from ..sets import describe
+from .inputs import check_normals, is_plain
+from .tokens import nearest_members
+
+WIDTHS, STRIDES, NEIGHBOURS = (64, 128, 256), (4, 4, 4), (16, 16, 16)
+HEAD_DIM = 32
+
+
+class PyramidClassifier(nn.Module):
+    """Stages of fewer points and wider features, each a local merge and then attention across all its points.
+
+        x_i = ReLU(BN(W ReLU(BN(W p_i))))                                                   (stem)
+        (P_t, X_t) = Stage_t(P_{t-1}, X_{t-1}),    t = 1, ..., stages
+        logits = MLP([max_i X_i, mean_i X_i])
+
+    It reads positions alone. The merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the offsets of
+    PointNeXt (https://arxiv.org/abs/2206.04670). The cost is O(n) but for the search of farthest points.
+
+    Args:
+        classes: number of classes.
+        attention: name of the mechanism, see `list_attention`; "none" leaves the local merges alone.
+        widths, strides, neighbours: for every stage, the number of features, of points per kept point, and of points
+            per group.
+        blocks: transformer blocks per stage: one number for all stages, or one per stage.
+        stem: width of the first features.
+        head: width of the hidden layer of the head.
+        dropout: of the head.
+        gate: multiply what the blocks add by a learned factor per feature that begins at zero.
+        attention_options: further options of the mechanism.
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        *,
+        attention: str = "none",
+        widths: Sequence[int] = WIDTHS,
+        strides: Sequence[int] = STRIDES,
+        neighbours: Sequence[int] = NEIGHBOURS,
+        blocks: int | Sequence[int] = 1,
+        stem: int = 32,
+        head: int = 256,
+        dropout: float = 0.5,
+        gate: bool = False,
+        attention_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        stages = len(widths)
+        counts = [blocks] * stages if isinstance(blocks, int) else list(blocks)
+        sizes = {"widths": widths, "strides": strides, "neighbours": neighbours, "blocks": counts}
+        for name, values in sizes.items():
+            if len(values) != stages or stages < 1:
+                raise ValueError(f"{name}: expected {max(stages, 1)} numbers, one per stage, got {len(values)}")
+            if min(values) < (0 if name == "blocks" else 1):
+                raise ValueError(f"{name}: expected positive numbers, got {tuple(values)}")
+        for name, size in {"classes": classes, "stem": stem, "head": head}.items():
+            if size < 1:
+                raise ValueError(f"{name}: expected at least 1, got {size}")
+        options = as_block_options(attention_options)
+        self.stem = nn.Sequential(*_layer(3, stem), *_layer(stem, stem))
+        self.stages = nn.ModuleList()
+        for number, (inputs, width) in enumerate(pairwise([stem, *widths])):
+            heads = max(1, width // HEAD_DIM)
+            layers = [
+                TransformerBlock(width, heads, attention, hidden=2 * width, norm=True, **options)
+                for _ in range(0 if attention == "none" else counts[number])
+            ]
+            self.stages.append(Stage(inputs, width, strides[number], neighbours[number], layers, gate))
+        self.head = classification_head([2 * widths[-1], head], classes, dropout)
+        number_layers(self)
+
+    def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
+        """Logits (batch, classes) of points (batch, n, 3)."""
+        logits: Tensor = self.head(self.forward_features(points, normals))
+        return logits
+
+    def forward_features(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
+        """What the head reads: the largest and the mean value of every feature of the last stage, (batch, 2 width)."""
+        x = self.forward_points(points, normals)[1]
+        return torch.cat([x.amax(1), x.mean(1)], 1)
+
+    def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The points that the last stage keeps, (batch, m, 3), and their features, (batch, m, last width)."""
+        if not is_plain(points, 3) or points.shape[1] < 1:
+            raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
+        check_normals(normals, points, wanted=False)
+        x = self.stem(points.flatten(0, 1)).unflatten(0, points.shape[:2])
+        for stage in self.stages:
+            points, x = stage(points, x)
+        return points, x
+
+    @property
+    def feature_layers(self) -> list[str]:
+        """The modules that give features per point, from the first to the last."""
+        return [f"stages.{number}" for number in range(len(self.stages))]
+
+
+class Stage(nn.Module):
+    """Merge groups, then attend.
+
+        c_1, ..., c_m = farthest points of P,    m = n / stride
+        r_i = the distance of the farthest of the k nearest points of c_i
+        y_i = max_{j in kNN(c_i)} ReLU(BN(W_2 ReLU(BN(W_1 x_j + W_o (p_j - c_i) / r_i))))
+        X' = Y + g * (Block(... Block(Y + W_p C)) - Y),    g = 1 without a gate
+
+    W_1 x_j is computed once per point, not once per group that holds it.
+    """
+
+    def __init__(
+        self, inputs: int, width: int, stride: int, neighbours: int, blocks: Sequence[nn.Module], gate: bool
+    ) -> None:
+        super().__init__()
+        self.stride, self.neighbours = stride, neighbours
+        self.point = nn.Linear(inputs, width, bias=False)
+        self.offset = nn.Linear(3, width, bias=False)
+        self.first_norm = nn.BatchNorm1d(width)
+        self.merge = nn.Sequential(*_layer(width, width))
+        self.embedding = PositionEmbedding(width) if blocks else None
+        self.blocks = nn.ModuleList(blocks)
+        self.gate = nn.Parameter(torch.zeros(width)) if gate and blocks else None
+
+    def forward(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Points (batch, n, 3) and features (batch, n, inputs) -> (batch, m, 3), (batch, m, width)."""
+        centres, y = self.group(points, x)
+        if self.embedding is None:
+            return centres, y
+        z = y + self.embedding(centres)
+        cycle = network_cycle((block.attention for block in self.blocks), z, centres)
+        for block in self.blocks:
+            z = block(z, centres, cycle=cycle)
+        return centres, z if self.gate is None else y + self.gate * (z - y)
+
+    def group(self, points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The centres (batch, m, 3) and the merged features of their groups, (batch, m, width)."""
+        n = points.shape[1]
+        centres = gather_rows(points, farthest_points(points, max(1, n // self.stride)))
+        nearest = nearest_members(points, centres, min(self.neighbours, n))
+        rows, shape = nearest.flatten(1), nearest.shape[1:]
+        offset = gather_rows(points, rows).unflatten(1, shape) - centres.unsqueeze(2)
+        radius = offset.square().sum(-1).amax(2).sqrt()[..., None, None]
+        offset = offset / torch.where(radius > 0, radius, 1)
+        y = gather_rows(self.point(x), rows).unflatten(1, shape) + self.offset(offset)
+        y = self.merge(self.first_norm(y.flatten(0, 2)).relu())
+        return centres, y.unflatten(0, (len(points), *shape)).amax(2)
+
+
+def _layer(inputs: int, outputs: int) -> list[nn.Module]:
+    return [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]
