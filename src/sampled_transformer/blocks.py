@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Never
 
+import torch
 from torch import Tensor, nn
 
 from .attention import create_attention
@@ -31,6 +32,7 @@ class TransformerBlock(nn.Module):
         drop_path: probability, per set, of skipping a residual branch in training.
         bias: give all linear layers a bias; the paper's have none.
         attention_dropout: share of the attention weights dropped in training, the option `dropout` of the mechanism.
+        gate: multiply what attention adds by a learned factor g per feature that begins at zero: x <- x + g Attention(x).
         attention_options: further options of the mechanism.
     """
 
@@ -47,6 +49,7 @@ class TransformerBlock(nn.Module):
         drop_path: float = 0.0,
         bias: bool = False,
         attention_dropout: float = 0.0,
+        gate: bool = False,
         **attention_options: Any,
     ) -> None:
         super().__init__()
@@ -57,6 +60,7 @@ class TransformerBlock(nn.Module):
         # Without attention there is nothing to normalise, and DDP wants a gradient for every parameter.
         self.attention_norm = nn.LayerNorm(dim) if norm and attention != "none" else nn.Identity()
         self.feed_forward_norm = nn.LayerNorm(dim) if norm else nn.Identity()
+        self.gate = nn.Parameter(torch.zeros(dim)) if gate and attention != "none" else None
         self.dropout = nn.Dropout(dropout)
         self.drop_path = DropPath(drop_path)
 
@@ -99,6 +103,8 @@ class TransformerBlock(nn.Module):
         }
         reading: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         attended = self.attention(self.attention_norm(x), positions, mask, ptr, cycle, **reading)
+        if self.gate is not None:
+            attended = self.gate * attended
         x = x + self.drop_path(self.dropout(attended), ptr)
         x = x + self.drop_path(self.dropout(self.feed_forward(self.feed_forward_norm(x))), ptr)
         return restore_form(x, source)
