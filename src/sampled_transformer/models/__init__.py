@@ -26,7 +26,7 @@ REGISTRY: dict[str, Callable[..., nn.Module]] = {
     "set-transformer": SetTransformer,
     "set-transformer-mixture": SetTransformerMixture,
 }
-WITHOUT_NORMALS = ("mae", "mae-classifier", "pyramid")  # networks that read positions alone
+WITHOUT_NORMALS = ("mae", "mae-classifier")  # networks that read positions alone
 
 __all__ = [
     "WITHOUT_NORMALS",

@@ -26,11 +26,11 @@ HEAD_DIM = 32
 class PyramidClassifier(nn.Module):
     """Stages of fewer points and wider features, each a local merge and then attention across all its points.
 
-        x_i = ReLU(BN(W ReLU(BN(W p_i))))                                                   (stem)
+        x_i = ReLU(BN(W ReLU(BN(W [p_i, n_i]))))                                            (stem)
         (P_t, X_t) = Stage_t(P_{t-1}, X_{t-1}),    t = 1, ..., stages
         logits = MLP([max_i X_i, mean_i X_i])
 
-    It reads positions alone. The merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the offsets of
+    By default it reads positions alone. The merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the offsets of
     PointNeXt (https://arxiv.org/abs/2206.04670). The cost is O(n) but for the search of farthest points.
 
     Args:
@@ -42,6 +42,7 @@ class PyramidClassifier(nn.Module):
         stem: width of the first features.
         head: width of the hidden layer of the head.
         dropout: of the head.
+        normals: read normals as further features.
         gate: let attention begin at zero, see `TransformerBlock`.
         attention_options: further options of the mechanism.
     """
@@ -58,6 +59,7 @@ class PyramidClassifier(nn.Module):
         stem: int = 32,
         head: int = 256,
         dropout: float = 0.5,
+        normals: bool = False,
         gate: bool = False,
         attention_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -74,7 +76,8 @@ class PyramidClassifier(nn.Module):
             if size < 1:
                 raise ValueError(f"{name}: expected at least 1, got {size}")
         options = as_block_options(attention_options)
-        self.stem = nn.Sequential(*_layer(3, stem), *_layer(stem, stem))
+        self.normals = normals
+        self.stem = nn.Sequential(*_layer(6 if normals else 3, stem), *_layer(stem, stem))
         self.stages = nn.ModuleList()
         for number, (inputs, width) in enumerate(pairwise([stem, *widths])):
             heads = max(1, width // HEAD_DIM)
@@ -100,8 +103,9 @@ class PyramidClassifier(nn.Module):
         """The points that the last stage keeps, (batch, m, 3), and their features, (batch, m, last width)."""
         if not is_plain(points, 3) or points.shape[1] < 1:
             raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
-        check_normals(normals, points, wanted=False)
-        x = self.stem(points.flatten(0, 1)).unflatten(0, points.shape[:2])
+        check_normals(normals, points, self.normals)
+        x = points if normals is None else torch.cat([points, normals], -1)
+        x = self.stem(x.flatten(0, 1)).unflatten(0, points.shape[:2])
         for stage in self.stages:
             points, x = stage(points, x)
         return points, x
