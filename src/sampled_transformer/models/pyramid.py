@@ -69,7 +69,7 @@ class PyramidClassifier(nn.Module):
         sizes = {"widths": widths, "strides": strides, "neighbours": neighbours, "blocks": counts}
         for name, values in sizes.items():
             if len(values) != stages or stages < 1:
-                raise ValueError(f"{name}: expected {max(stages, 1)} numbers, one per stage, got {len(values)}")
+                raise ValueError(f"{name}: expected {stages or 'some'} numbers, one per stage, got {len(values)}")
             if min(values) < (0 if name == "blocks" else 1):
                 raise ValueError(f"{name}: expected positive numbers, got {tuple(values)}")
         for name, size in {"classes": classes, "stem": stem, "head": head}.items():
