@@ -32,7 +32,7 @@ class TransformerBlock(nn.Module):
         drop_path: probability, per set, of skipping a residual branch in training.
         bias: give all linear layers a bias; the paper's have none.
         attention_dropout: share of the attention weights dropped in training, the option `dropout` of the mechanism.
-        gate: multiply what attention adds by a learned factor g per feature that begins at zero: x <- x + g Attention(x).
+        gate: x <- x + g Attention(x), with a learned factor g per feature that begins at zero.
         attention_options: further options of the mechanism.
     """
 

@@ -30,8 +30,8 @@ class PyramidClassifier(nn.Module):
         (P_t, X_t) = Stage_t(P_{t-1}, X_{t-1}),    t = 1, ..., stages
         logits = MLP([max_i X_i, mean_i X_i])
 
-    By default it reads positions alone. The merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the offsets of
-    PointNeXt (https://arxiv.org/abs/2206.04670). The cost is O(n) but for the search of farthest points.
+    By default it reads positions alone. The merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the
+    offsets of PointNeXt (https://arxiv.org/abs/2206.04670). The cost is O(n) but for the search of farthest points.
 
     Args:
         classes: number of classes.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 
@@ -23,10 +25,7 @@ class DynamicGraphNetwork(nn.Module):
     def __init__(self, classes: int, neighbours: int = 20) -> None:
         super().__init__()
         widths = [3, 64, 64, 128, 256]
-        self.edges = nn.ModuleList(
-            EdgeConvolution(inputs, outputs, neighbours)
-            for inputs, outputs in zip(widths[:-1], widths[1:], strict=True)
-        )
+        self.edges = nn.ModuleList(EdgeConvolution(inputs, outputs, neighbours) for inputs, outputs in pairwise(widths))
         self.join = PointLayers([sum(widths[1:]), 1024], SLOPE)
         self.head = nn.Sequential(
             PointLayers([2048, 512], SLOPE),
