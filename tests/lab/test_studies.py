@@ -34,6 +34,8 @@ def test_studies_that_need_a_data_set_of_the_user() -> None:
         "autoencoder-small",
         "calibration",
         "variants-modelnet40",
+        "pyramid-modelnet40",
+        "pyramid-places",
     }
 
 

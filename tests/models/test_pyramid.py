@@ -70,6 +70,13 @@ def test_blocks_per_stage_and_stages_without() -> None:
     assert network(cloud()).shape == (3, 5)
 
 
+def test_attention_in_chosen_stages() -> None:
+    network = create_model("pyramid", classes=5, attention="dense", attended=[2], gate=True, **SMALL)
+    kinds = [type(stage.blocks[0].attention).__name__ for stage in network.stages]
+    assert kinds == ["NoAttention", "DenseAttention"]
+    assert network(cloud()).shape == (3, 5)
+
+
 def test_few_equal_and_tiny_points() -> None:
     network = create_model("pyramid", classes=5, attention="rotary", **SMALL).eval()
     for points in (cloud(1), cloud(2), cloud(5), torch.zeros(2, 9, 3), 1e-30 * cloud(), 1e-42 * cloud()):
@@ -93,6 +100,7 @@ def test_normals_are_further_features() -> None:
         ({"neighbours": (4, 0, 4)}, r"neighbours: expected positive numbers, got \(4, 0, 4\)"),
         ({"blocks": (1, 1)}, "blocks: expected 3 numbers, one per stage, got 2"),
         ({"widths": ()}, "widths: expected some numbers, one per stage, got 0"),
+        ({"attended": [0]}, r"attended: expected stages from 1 to 3, got \(0,\)"),
         ({"stem": 0}, "stem: expected at least 1, got 0"),
         ({"classes": 0}, "classes: expected at least 1, got 0"),
     ],

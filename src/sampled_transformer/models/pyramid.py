@@ -39,6 +39,7 @@ class PyramidClassifier(nn.Module):
         widths, strides, neighbours: for every stage, the number of features, of points per kept point, and of points
             per group.
         blocks: transformer blocks per stage: one number for all stages, or one per stage.
+        attended: the stages whose blocks have attention, counted from 1 (default: all); the others have "none".
         stem: width of the first features.
         head: width of the hidden layer of the head.
         dropout: of the head.
@@ -56,6 +57,7 @@ class PyramidClassifier(nn.Module):
         strides: Sequence[int] = STRIDES,
         neighbours: Sequence[int] = NEIGHBOURS,
         blocks: int | Sequence[int] = 1,
+        attended: Sequence[int] | None = None,
         stem: int = 32,
         head: int = 256,
         dropout: float = 0.5,
@@ -75,15 +77,18 @@ class PyramidClassifier(nn.Module):
         for name, size in {"classes": classes, "stem": stem, "head": head}.items():
             if size < 1:
                 raise ValueError(f"{name}: expected at least 1, got {size}")
+        chosen = range(1, stages + 1) if attended is None else attended
+        if not set(chosen) <= set(range(1, stages + 1)):
+            raise ValueError(f"attended: expected stages from 1 to {stages}, got {tuple(chosen)}")
         options = as_block_options(attention_options)
         self.normals = normals
         self.stem = nn.Sequential(*_layer(6 if normals else 3, stem), *_layer(stem, stem))
         self.stages = nn.ModuleList()
         for number, (inputs, width) in enumerate(pairwise([stem, *widths])):
+            given = {"attention": attention, "gate": gate, **options} if number + 1 in chosen else {"attention": "none"}
             heads = max(1, width // HEAD_DIM)
             layers = [
-                TransformerBlock(width, heads, attention, hidden=2 * width, norm=True, gate=gate, **options)
-                for _ in range(counts[number])
+                TransformerBlock(width, heads, hidden=2 * width, norm=True, **given) for _ in range(counts[number])
             ]
             self.stages.append(Stage(inputs, width, strides[number], neighbours[number], layers))
         self.head = classification_head([2 * widths[-1], head], classes, dropout)

@@ -16,6 +16,7 @@ from .classification import classification_section
 from .clustering import clustering_section
 from .measured import Measured, made_with
 from .monte_carlo import monte_carlo_section
+from .peers import peers_section
 from .point_order import point_order_section
 from .practice import practice_section
 from .recipe import recipe_section
@@ -52,6 +53,9 @@ TITLES = {
     "variants-modelnet40": "Variants on ModelNet40",
     "deep-bricks": "Six blocks on bricks",
     "cycles-bricks": "A cycle per layer or network",
+    "pyramid-modelnet40": "Attention in the pyramid",
+    "pyramid-places": "Places for attention",
+    "peers": "Beside its peers",
     "calibration": "Calibration",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",
@@ -109,6 +113,7 @@ def results_pages(results: Path) -> dict[str, str]:
         ("monte-carlo", "theory/monte-carlo.json", monte_carlo_section),
         ("softened", "theory/softened.json", softened_section),
         ("practice", "theory/practice.json", practice_section),
+        ("peers", "peers/contest.json", peers_section),
     ):
         if (results / place).is_file():
             bodies[name] = from_result(json.loads((results / place).read_text("utf-8")))

@@ -26,4 +26,5 @@ class PointLayers(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         rows: Tensor = self.layers(x.flatten(0, -2))
-        return rows.unflatten(0, x.shape[:-1])
+        out: Tensor = rows.unflatten(0, x.shape[:-1])
+        return out

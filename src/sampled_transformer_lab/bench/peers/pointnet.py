@@ -45,5 +45,5 @@ class Alignment(nn.Module):
         nn.init.zeros_(self.matrix.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        entries = self.matrix(self.set(self.points(x).amax(1)))
+        entries: Tensor = self.matrix(self.set(self.points(x).amax(1)))
         return torch.eye(self.width) + entries.float().unflatten(1, (self.width, self.width))
