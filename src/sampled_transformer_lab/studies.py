@@ -448,8 +448,8 @@ STUDIES = {
         ours="pyramid-none",
         subject="none",
         note="The pyramid merges neighbours in every stage, and then lets all points of the stage attend to each "
-        "other. `none` has the same network without attention. `summed` mixes heads that read sums over the set with one "
-        "that reads windows along a curve. One recipe for all.",
+        "other. `none` has the same network without attention. `summed` mixes heads that read sums over the set with "
+        "one that reads windows along a curve. One recipe for all.",
     ),
     "pyramid-places": Study(
         "Where attention could help the pyramid: ModelNet40, 512 points, positions alone, 5 epochs",

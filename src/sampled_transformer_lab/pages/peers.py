@@ -18,8 +18,8 @@ def peers_section(result: dict[str, Any]) -> list[str]:
         f"{result['threads']} core{'s' * (result['threads'] > 1)} in {precision}, and are then tested once on the "
         f"whole test split. The recipe is the same: AdamW, batches of {recipe['batch']}, label smoothing "
         f"{recipe['label_smoothing']:g}, fresh points in every epoch, a rate that rises for a tenth of the wall "
-        "time and falls along a cosine. The highest rate is that of each paper, 1e-3, and 2e-3 for ours. The others are "
-        "implemented in plain torch as published, without extensions to compile; with those they would be faster.",
+        "time and falls along a cosine. The highest rate is that of each paper, 1e-3, and 2e-3 for ours. The others "
+        "are implemented in plain torch as published, without extensions to compile; with those they would be faster.",
     ]
     for minutes in sorted({row["minutes"] for row in rows}):
         these = sorted((row for row in rows if row["minutes"] == minutes), key=lambda row: -row["accuracy"])
