@@ -179,7 +179,8 @@ def network_cycle(
     """The cycles that layers with `cycles="network"` walk together in one pass: pass them to every block as `cycle`.
 
     The first of the layers draws: a fresh cycle in training, its `samples` fixed ones in evaluation, which the order of
-    the points does not change if their positions are given. Without such a layer the result is the given `cycle`, mostly None, and every layer draws for itself.
+    the points does not change if their positions are given. Without such a layer the result is the given `cycle`,
+    mostly None, and every layer draws for itself.
 
     Args:
         layers: the layers that attend over these points.

@@ -137,7 +137,7 @@ def _sparse(points: Tensor, owner: Tensor) -> Tensor:
 
 
 def _ptr_of(owner: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the points of each set begin in a list of points, and how many they are; sets without points are left out."""
+    """Where the points of each set begin in a list of points, and how many they are, without sets that have none."""
     sizes = torch.bincount(owner)
     sizes = sizes[sizes > 0]
     return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)]), sizes
