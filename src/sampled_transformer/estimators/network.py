@@ -70,7 +70,6 @@ class SetNetwork(nn.Module):
     def pool(self, rows: Tensor, ptr: Tensor, sizes: Tensor, positions: Tensor | None = None) -> Tensor:
         """What the head reads, (sets, 3 dim + 1)."""
         x = self.embedding(rows)
-        positions = rows if positions is None else positions  # they tell rows apart, so that no order of them matters
         cycle = network_cycle((block.attention for block in self.blocks), x, positions, None, ptr, None)
         for block in self.blocks:
             x = block(x, positions, ptr=ptr, cycle=cycle)
