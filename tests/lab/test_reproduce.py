@@ -13,11 +13,15 @@ from threading import Event
 import pytest
 
 from sampled_transformer.cli import main
+from sampled_transformer.randomness import VARIABLE
+from sampled_transformer_lab.children import Children
 from sampled_transformer_lab.reproduce import (
+    KEYED_BY,
     Place,
     chosen_runs,
     claim_folder,
     headline,
+    make_run,
     new_folder,
     reproduce,
     result_file,
@@ -58,6 +62,27 @@ def test_the_command_of_a_run(tmp_path: Path) -> None:
     first = str(tmp_path / "my runs" / "two" / "one-seed0")
     assert words(study, place, "two", 0) == ["probe", first, "--seed", "0", "--json"]
     assert words(study, place, "three", 0) == ["evaluate", "one-seed0", "--json"]
+
+
+def test_a_run_is_keyed_as_its_results_were(tmp_path: Path) -> None:
+    """Results from before cycles followed the points were made by places, and are made again like that."""
+    assert KEYED_BY == VARIABLE
+    assert {study.keyed_by for study in STUDIES.values()} >= {"places"}
+    assert STUDIES["basic-bricks"].keyed_by == "places"
+    seen: list[str] = []
+
+    class Runner(Children):
+        def run(self, command, log, environment, output=None):  # type: ignore[no-untyped-def]
+            seen.append(environment[KEYED_BY])
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text("stopped")
+            return 1
+
+    for keyed_by in ("places", "points"):
+        study = Study("Tiny", {"basic-none": Row("train")}, keyed_by=keyed_by)
+        with pytest.raises(ValueError, match="stopped"):
+            make_run(study, Place("tiny", runs=tmp_path), "basic-none", 0, "1", Runner())
+    assert seen == ["places", "points"]
 
 
 def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from .markdown import commands, table
 
 
 def point_order_section(result: dict[str, Any]) -> list[str]:
-    places, points = result, result["by_points"]
+    columns = [one[figure] for one in (result, result["by_points"]) for figure in ("changed", "accuracy")]
     return [
-        "In evaluation the cycle is a function of the points themselves, the seed and the layer: the same set gives the "
-        'same answer in any order. With `keyed_by="places"`, the cycle is a function of the places in the list of '
+        "In evaluation the cycle is a function of the points themselves, the seed and the layer: the same set gives "
+        'the same answer in any order. With `keyed_by="places"`, the cycle is a function of the places in the list of '
         "points instead, as it was when the other results here were measured. The same points in another order then "
         "walk another cycle and may get another answer. Averaging over cycles makes that rarer.",
         "",
@@ -23,17 +23,7 @@ def point_order_section(result: dict[str, Any]) -> list[str]:
                 "keyed by points: answers that a shuffle changes %",
                 "accuracy %",
             ],
-            [
-                [
-                    way,
-                    *(
-                        f"{100 * one[figure][way]:.1f}"
-                        for one in (places, points)
-                        for figure in ("changed", "accuracy")
-                    ),
-                ]
-                for way in result["changed"]
-            ],
+            [[way, *(f"{100 * figures[way]:.1f}" for figures in columns)] for way in result["changed"]],
         ),
         "",
         f"The weights `{result['weights']}` on {result['shapes']} test shapes with {result['points']} points; means "
