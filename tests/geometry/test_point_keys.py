@@ -35,7 +35,6 @@ def test_padded_and_packed_sets_have_the_keys_of_plain_ones() -> None:
     points = cloud(3, 9)
     keys = point_keys(points)
     mask = torch.tensor([[True] * 9 + [False] * 2, [False] + [True] * 9 + [False], [True, False, False] + [True] * 8])
-    mask[2, 1] = True
     padded = torch.full((3, 11, 3), torch.nan)
     padded[mask] = points.flatten(0, 1)
     assert torch.equal(point_keys(padded, mask)[mask], keys.flatten())
@@ -95,7 +94,7 @@ def test_points_at_one_place_keep_their_order() -> None:
 def test_keys_are_the_same_for_ever() -> None:
     """Weights are shared with the cycles that they are evaluated on: a change here changes published results."""
     points = torch.tensor([[[0.0, 0.0, 0.0], [1.0, 0.5, 0.25], [0.1, 0.2, 0.3]]])
-    assert point_keys(points).tolist() == [PINNED]
+    assert point_keys(points).tolist() == [[435461638, 4487843702415597062, 52505939794365401]]
 
 
 def test_what_is_no_set_is_refused() -> None:
