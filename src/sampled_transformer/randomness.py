@@ -35,9 +35,9 @@ def key_by(network: Network, keyed_by: str) -> Network:
     of the farthest points follow from places in the list of points: so our published figures were measured.
     """
     keyed_by = settle_keys(keyed_by)
-    for module in network.modules():
-        if hasattr(module, "keyed_by"):
-            module.keyed_by = keyed_by
+    layers: list[Any] = [module for module in network.modules() if hasattr(module, "keyed_by")]
+    for layer in layers:
+        layer.keyed_by = keyed_by
     return network
 
 

@@ -11,7 +11,7 @@ from ..cycles import Cycle, Cycles
 from ..sets import Sets
 from .attended import FewKeys, Points, Weights, few_weights, mean_of, pair_index
 from .base import Projections, check_choice
-from .cyclic import CycleOptions, CyclicAttention, window_attention, window_weights
+from .cyclic import CyclicAttention, window_attention, window_weights
 from .kernels import pair_attention
 from .pairs import row_pairs_from_seed, sample_pairs
 from .sequential import attend_in_turn, weigh_in_turn
@@ -64,8 +64,17 @@ class SampledAttention(CyclicAttention):
         keyed_by: str | None = None,
         **projections: Unpack[Projections],
     ) -> None:
-        drawn: CycleOptions = {"cycles": cycles, "order": order, "samples": samples, "seed": seed}
-        super().__init__(dim, heads, **drawn, generator=generator, keyed_by=keyed_by, **projections)
+        super().__init__(
+            dim,
+            heads,
+            cycles=cycles,
+            order=order,
+            samples=samples,
+            seed=seed,
+            generator=generator,
+            keyed_by=keyed_by,
+            **projections,
+        )
         check_choice("inner", inner, ("hamiltonian", "dense"))
         check_choice("composition", composition, ("parallel", "sequential"))
         if composition == "sequential" and (cycles == "per-head" or order == "mixed"):
