@@ -14,14 +14,13 @@ import pytest
 
 from sampled_transformer.cli import main
 from sampled_transformer.randomness import VARIABLE
-from sampled_transformer_lab.children import Children
 from sampled_transformer_lab.reproduce import (
     KEYED_BY,
     Place,
     chosen_runs,
     claim_folder,
+    environment_of,
     headline,
-    make_run,
     new_folder,
     reproduce,
     result_file,
@@ -64,25 +63,11 @@ def test_the_command_of_a_run(tmp_path: Path) -> None:
     assert words(study, place, "three", 0) == ["evaluate", "one-seed0", "--json"]
 
 
-def test_a_run_is_keyed_as_its_results_were(tmp_path: Path) -> None:
+def test_a_run_is_keyed_as_its_results_were() -> None:
     """Results from before cycles followed the points were made by places, and are made again like that."""
     assert KEYED_BY == VARIABLE
-    assert {study.keyed_by for study in STUDIES.values()} >= {"places"}
-    assert STUDIES["basic-bricks"].keyed_by == "places"
-    seen: list[str] = []
-
-    class Runner(Children):
-        def run(self, command, log, environment, output=None):  # type: ignore[no-untyped-def]
-            seen.append(environment[KEYED_BY])
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text("stopped")
-            return 1
-
-    for keyed_by in ("places", "points"):
-        study = Study("Tiny", {"basic-none": Row("train")}, keyed_by=keyed_by)
-        with pytest.raises(ValueError, match="stopped"):
-            make_run(study, Place("tiny", runs=tmp_path), "basic-none", 0, "1", Runner())
-    assert seen == ["places", "points"]
+    assert environment_of(STUDIES["basic-bricks"], "1")[KEYED_BY] == "places"
+    assert environment_of(TINY, "1")[KEYED_BY] == "points"
 
 
 def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
