@@ -175,7 +175,7 @@ def test_every_edge_is_equally_likely(kind: str, packed: bool) -> None:
     assert statistics.max() < chi_square_limit(n - 2, LEVEL / n)
 
 
-@pytest.mark.parametrize("kind", ["sample", "from_seed", "padded"])
+@pytest.mark.parametrize("kind", ["sample", "from_seed", "from_points", "padded"])
 def test_every_cycle_of_five_points_is_equally_likely(kind: str) -> None:
     generator = torch.Generator().manual_seed(2)
     draws = 4800
@@ -185,6 +185,8 @@ def test_every_cycle_of_five_points_is_equally_likely(kind: str) -> None:
             successors = Cycle.sample(5, 8, generator).successor
         elif kind == "from_seed":
             successors = Cycle.from_seed(seed, 5, 8).successor
+        elif kind == "from_points":
+            successors = Cycle.from_points(seed, torch.eye(5)[None], 8).successor[0]
         else:
             mask = torch.tensor([[True] * 5 + [False]])
             successors = Cycle.sample(heads=8, generator=generator, mask=mask).successor[0, :, :5]
@@ -205,6 +207,25 @@ def test_from_seed_is_the_same_for_ever() -> None:
     """Weights are shared with the cycles that they are evaluated on: a change here changes published results."""
     assert Cycle.from_seed(0, 8).order.tolist() == [[7, 0, 6, 2, 3, 1, 4, 5]]
     assert Cycle.from_seed((3, 1), 6, heads=2).order.tolist() == [[0, 5, 1, 2, 3, 4], [3, 4, 1, 2, 5, 0]]
+
+
+def test_from_points_is_the_same_for_ever() -> None:
+    points = torch.tensor([[[0.0, 0.0, 0.0], [1.0, 0.5, 0.25], [0.1, 0.2, 0.3], [0.7, 0.0, 0.2], [0.4, 0.4, 0.1]]])
+    assert Cycle.from_points(0, points).order.tolist() == [[[3, 1, 0, 4, 2]]]
+    assert Cycle.from_points((3, 1), points, heads=2).order.tolist() == [[[0, 3, 1, 4, 2], [3, 1, 2, 0, 4]]]
+
+
+@given(st.integers(1, 20), seeds)
+def test_cycles_from_points_follow_the_points(n: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    points, permutation = torch.randn(2, n, 3, generator=generator), torch.randperm(n, generator=generator)
+    cycle, moved = Cycle.from_points(seed, points, 2), Cycle.from_points(seed, points[:, permutation], 2)
+    assert torch.equal(permutation[moved.order], cycle.order)
+    assert torch.equal(permutation[moved.successor], cycle.successor[..., permutation])
+    packed = Cycle.from_points(seed, points.flatten(0, 1), 2, ptr=[0, n, 2 * n])
+    assert torch.equal(
+        packed.order.unflatten(1, (2, n)).transpose(0, 1) - torch.tensor([0, n])[:, None, None], cycle.order
+    )
 
 
 def test_scramble_is_a_permutation_of_its_low_values() -> None:

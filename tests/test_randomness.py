@@ -7,8 +7,8 @@ import torch
 from helpers.variants import RANDOM, VARIANTS, build, cloud
 from torch import nn
 
-from sampled_transformer import create_model, cycle_seed
-from sampled_transformer.randomness import is_random, random_layers
+from sampled_transformer import create_model, cycle_seed, key_by
+from sampled_transformer.randomness import VARIABLE, is_random, random_layers
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -59,3 +59,24 @@ def test_set_transformers_say_it_too(options: dict, expected: bool) -> None:
     with cycle_seed(network, 2):
         two = network(points)
     assert torch.equal(one, two) != expected
+
+
+def test_a_network_is_keyed_by_points_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = nn.Sequential(build("sampled"), build("induced-sampled"), build("dense"))
+    assert [layer.keyed_by for layer in random_layers(network)] == ["points", "points"]
+    assert key_by(network, "places") is network
+    assert [layer.keyed_by for layer in random_layers(network)] == ["places", "places"]
+    monkeypatch.setenv(VARIABLE, "places")
+    assert build("sampled").keyed_by == "places"
+    assert build("sampled", keyed_by="points").keyed_by == "points"
+    assert create_model("hierarchical", classes=2).keyed_by == "places"
+
+
+def test_words_that_key_nothing_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="keyed_by: expected one of points, places, got 'place'"):
+        build("sampled", keyed_by="place")
+    with pytest.raises(ValueError, match="keyed_by: expected one of points, places, got 'order'"):
+        key_by(build("sampled"), "order")
+    monkeypatch.setenv(VARIABLE, "order")
+    with pytest.raises(ValueError, match=f"{VARIABLE}: expected one of points, places, got 'order'"):
+        build("sampled")

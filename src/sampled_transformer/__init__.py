@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .layers.embedding import PositionEmbedding
     from .models import BasicClassifier, list_models
     from .pretrained import create_model
-    from .randomness import cycle_seed
+    from .randomness import cycle_seed, key_by
     from .weights import list_pretrained
 
 # Names load their module on first use: the command-line program must set what torch reads before torch loads.
@@ -69,6 +69,7 @@ _HOME = {
     "from_torch": "drop_in",
     "to_torch": "drop_in",
     "cycle_seed": "randomness",
+    "key_by": "randomness",
     "BasicClassifier": "models",
     "create_model": "pretrained",
     "list_models": "models",
@@ -110,6 +111,7 @@ __all__ = [
     "create_model",
     "cycle_seed",
     "from_torch",
+    "key_by",
     "list_attention",
     "list_models",
     "list_pretrained",

@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from .geometry.point_keys import TIE_BITS, point_keys, scramble, sort_in_sets, sorted_keys
 from .geometry.tracing import exporting
 from .sets import Integers, check_ptr, pad_sets, segments
 
 # We order points by sorting random keys. 40 bits make a tie among a million points rare, and leave 23 bits of an int64
 # for the number of the set: one sort shuffles all packed sets.
 KEY_BITS = 40
-
-Integer = TypeVar("Integer", int, Tensor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +78,28 @@ class Cycle:
         shape, device, ptr = _shape(n, heads, device, mask, ptr)
         keys = seeded_keys(seed, heads, _rank_in_set(shape[-1], device, mask, ptr))
         return cls._from_keys(keys, mask, ptr)
+
+    @classmethod
+    def from_points(
+        cls,
+        seed: int | Sequence[int],
+        points: Tensor,
+        heads: int = 1,
+        *,
+        mask: Tensor | None = None,
+        ptr: Integers | None = None,
+    ) -> Cycle:
+        """The cycle that belongs to `seed` and to the points themselves: their order does not matter.
+
+        It sorts the points (batch, n, coordinates), or packed (total, coordinates), by a hash of their `point_keys`,
+        the seed and the head. Every set of a plain batch has its own cycle, (batch, heads, n). Points at one place
+        follow each other as they are given.
+        """
+        keys = point_keys(points, mask, ptr)[..., None, :]
+        tie = (keys ^ _salt(seed)) & ((1 << TIE_BITS) - 1)
+        keys = (seeded_keys(seed, heads, keys >> TIE_BITS) << TIE_BITS) | tie
+        ptr = None if ptr is None else check_ptr(ptr, points.shape[0], device=points.device)
+        return cls._close(sort_in_sets(keys, None if mask is None else mask[:, None], ptr), mask, ptr)
 
     @classmethod
     def identity(
@@ -287,7 +307,7 @@ def sorted_places(keys: Tensor) -> Tensor:
     ONNX has no stable sort. An exported graph looks for the n smallest of all different numbers instead.
     """
     if not exporting():
-        return torch.argsort(keys, dim=-1, stable=True)
+        return sorted_keys(keys)
     n = keys.shape[-1]
     return torch.topk(keys * n + torch.arange(n, device=keys.device), n, dim=-1, largest=False).indices
 
@@ -315,21 +335,16 @@ def seeded_keys(seed: int | Sequence[int], heads: int, index: Tensor) -> Tensor:
 
     Seeds count modulo 2^32. Within one head all keys differ, because every step of the hash is invertible.
     """
-    salt = 0
-    for part in seed if isinstance(seed, Sequence) else (seed,):
-        salt = scramble((salt + int(part) + 0x9E3779B9) & 0xFFFFFFFF)
+    salt = _salt(seed)
     salts = [scramble(scramble((salt + head) & 0xFFFFFFFF)) for head in range(heads)]
     return scramble((index + torch.tensor(salts, device=index.device)[:, None]) & 0xFFFFFFFF)
 
 
-def scramble(value: Integer) -> Integer:
-    """An invertible 32-bit hash in 64-bit integers; the factors are below 2^31, so no product overflows.
-
-    It is short on purpose: a compiler that inlines repeated terms doubles its work at each of the three steps.
-    """
-    value = ((value ^ (value >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
-    value = ((value ^ (value >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
-    return value ^ (value >> 16)
+def _salt(seed: int | Sequence[int]) -> int:
+    salt = 0
+    for part in seed if isinstance(seed, Sequence) else (seed,):
+        salt = scramble((salt + int(part) + 0x9E3779B9) & 0xFFFFFFFF)
+    return salt
 
 
 def _rank_in_set(n: int, device: torch.device, mask: Tensor | None, ptr: Tensor | None) -> Tensor:

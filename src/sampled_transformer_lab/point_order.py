@@ -1,8 +1,9 @@
-"""How many answers change when the points of a shape are shuffled: a shuffled set walks another cycle.
+"""How many answers change when the points of a shape are shuffled: none, unless cycles are keyed by places.
 
-In evaluation a cycle is a function of the places in the list of points, the seed and the layer. Another order of the
-same points is therefore another cycle through the shape, and may give another answer. Averaging over cycles makes such
-changes rarer. `python -m sampled_transformer_lab.point_order` measures it, and writes results/order/bricks.json.
+In evaluation a cycle is a function of the points, the seed and the layer: the same points in another order walk the
+same cycle. Keyed by "places" in the list of points, as once all cycles were, another order is another cycle through the
+shape, and may give another answer. Averaging over cycles makes such changes rarer. `python -m
+sampled_transformer_lab.point_order` measures both, and writes results/order/bricks.json.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ LAYERS, ANSWERS = f"the layer averages {SAMPLES} cycles", f"the answer averages 
 
 
 def changed_answers(weights: str = "bricks", shapes: int | None = None, shuffles: int = SHUFFLES) -> dict[str, Any]:
-    """Share of test shapes whose answer differs between the stored order and a shuffled one, per way to ask."""
+    """Share of test shapes whose answer differs between the stored order and a shuffled one, per way to ask.
+
+    "changed" and "accuracy" are those of cycles keyed by places; "by_points" has both, keyed by points.
+    """
+    from sampled_transformer import key_by
     from sampled_transformer.attention.sampled import SampledAttention
     from sampled_transformer.inference.evaluation import load_with_test_split
     from sampled_transformer.training.loading import Batches
@@ -34,12 +39,18 @@ def changed_answers(weights: str = "bricks", shapes: int | None = None, shuffles
     orders += [torch.randperm(view.points, generator=generator) for _ in range(shuffles)]
     layers = [module for module in network.modules() if isinstance(module, SampledAttention)]
     ways = {"one pass": (1, 1), LAYERS: (SAMPLES, 1), ANSWERS: (1, SAMPLES)}
-    changed = {}
-    for way, (cycles, passes) in ways.items():
-        for layer in layers:
-            layer.samples = cycles
-        found = [torch.cat([answers(network, batch, order, passes) for batch in batches]) for order in orders]
-        changed[way] = sum(float((one != found[0]).double().mean()) for one in found[1:]) / shuffles
+    labels = torch.from_numpy(pack.labels)
+    measured: dict[str, dict[str, dict[str, float]]] = {}
+    for keyed_by in ("places", "points"):
+        key_by(network, keyed_by)
+        changed, accuracy = {}, {}
+        for way, (cycles, passes) in ways.items():
+            for layer in layers:
+                layer.samples = cycles
+            found = [torch.cat([answers(network, batch, order, passes) for batch in batches]) for order in orders]
+            changed[way] = sum(float((one != found[0]).double().mean()) for one in found[1:]) / shuffles
+            accuracy[way] = float((found[0] == labels).double().mean())
+        measured[keyed_by] = {"changed": changed, "accuracy": accuracy}
     return {
         "command": "python -m sampled_transformer_lab.point_order",
         "weights": weights,
@@ -47,7 +58,8 @@ def changed_answers(weights: str = "bricks", shapes: int | None = None, shuffles
         "shapes": len(pack),
         "points": view.points,
         "shuffles": shuffles,
-        "changed": changed,
+        **measured["places"],
+        "by_points": measured["points"],
     }
 
 

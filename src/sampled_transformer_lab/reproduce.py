@@ -25,6 +25,8 @@ from .progress import read_progress
 from .studies import STUDIES
 from .study import Study
 
+KEYED_BY = "SAMPLED_TRANSFORMER_KEYED_BY"  # the VARIABLE of sampled_transformer.randomness, which would load torch
+
 
 @dataclass(frozen=True)
 class Place:
@@ -213,11 +215,15 @@ def words(study: Study, place: Place, row: str, seed: int) -> list[str]:
     return [*parts, "--out", str(out), *(["--resume"] if (out / "config.yaml").is_file() else [])]
 
 
+def environment_of(study: Study, threads: str) -> dict[str, str]:
+    """The environment of the study's runs; unbuffered, so that the log shows each epoch when it ends."""
+    return {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONUNBUFFERED": "1", KEYED_BY: study.keyed_by}
+
+
 def make_run(study: Study, place: Place, row: str, seed: int, threads: str, children: Children | None = None) -> str:
     """Make one run in a process of its own with its share of the cores, write its result file, and return one line."""
     command, prints = words(study, place, row, seed), study.rows[row].prints
-    # Unbuffered, so that the log shows each epoch when it ends.
-    environment = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONUNBUFFERED": "1"}
+    environment = environment_of(study, threads)
     begin = time.perf_counter()
     log, printed = place.log(row, seed), place.log(row, seed).with_suffix(".json")
     size = log.stat().st_size if log.is_file() else 0

@@ -256,6 +256,7 @@ STUDIES = {
         },
         ours="basic-sampled",
         note=SHUFFLED,
+        keyed_by="places",
     ),
     "basic-modelnet40": Study(
         "One attention layer on ModelNet40, 256 points with normals, 10 epochs",
@@ -284,6 +285,7 @@ STUDIES = {
         ours="basic-sampled",
         paper_column="the table of section 5.2 at 256 points",
         note=SHUFFLED,
+        keyed_by="places",
     ),
     "ordered-modelnet40": Study(
         "Sparse against sampled attention where the order of the points is fixed, ModelNet40, 256 points, 10 epochs",
@@ -299,6 +301,7 @@ STUDIES = {
         paper_column="the table of section 5.2 at 256 points",
         note="The preset `basic-ordered` keeps the first 256 points of every cloud in their stored order. Sparse "
         "attention then walks the same cycle in every epoch, and sampled attention a fresh one.",
+        keyed_by="places",
     ),
     "points-modelnet40": Study(
         "One attention layer at other numbers of points, ModelNet40, 10 epochs",
@@ -312,6 +315,7 @@ STUDIES = {
         note="The number after the name is the number of points. `sparse` and `sampled-ordered` read the points in "
         "their stored order, the same in every epoch; all other rows read a fresh random subset. All rows train in "
         "mixed precision (bf16).",
+        keyed_by="places",
     ),
     "hierarchical-modelnet40": Study(
         "The hierarchical network on ModelNet40, 1,024 points with normals",
@@ -323,6 +327,7 @@ STUDIES = {
         note="One to five stages of the paper's sizes (the number after the name), with sampled and with kNN (scalar) "
         "attention, and without attention: 30 epochs for one and two stages, 15 for three to five. The recipe was "
         "chosen on a [held-out part of the training split](hierarchical-recipe.md).",
+        keyed_by="places",
     ),
     "hierarchical-recipe": Study(
         "The recipe of the hierarchical network: two stages, ModelNet40, 1,024 points, 4 epochs",
@@ -332,16 +337,19 @@ STUDIES = {
         kind="search",
         note="One recipe for all mechanisms, chosen on a held-out tenth of the training split, 984 shapes; the test "
         "split had no say. The number after the name of the optimiser is its highest rate, in a one-cycle schedule.",
+        keyed_by="places",
     ),
     "cluster": Study(
         "Amortised clustering, 50,000 steps",
         _clusters("", {"pooling": 1, "others": 3}, {"induced": -1.51, "rows": -1.57, "columns": -1.52}),
         kind="clustering",
+        keyed_by="places",
     ),
     "cluster-short": Study(
         "Amortised clustering, 10,000 steps",
         _clusters("--steps 10000", {"columns": 1, "others": 3}, {}),
         kind="clustering",
+        keyed_by="places",
     ),
     "cluster-forms": Study(
         "Beyond the paper: clustering with sampled forms that read every point, 10,000 steps",
@@ -350,6 +358,7 @@ STUDIES = {
         borrowed=[("cluster-short", "cluster-columns")],
         note="The last row comes from the study cluster-short. We chose no form by this table: four of 16 inducing "
         "points per point was the first form we trained, and the long run uses it.",
+        keyed_by="places",
     ),
     "autoencoder-small": Study(
         "The masked autoencoder at a small scale",
@@ -359,6 +368,7 @@ STUDIES = {
         "test split was not used. `sampled` has one cycle per head in the encoder and a dense decoder; `paper` has one "
         "cycle for all heads and a sampled decoder, as the paper. `ours` are the weights that come with the package, "
         "which are `sampled` in half precision.",
+        keyed_by="places",
     ),
     "set-transformer-modelnet40": Study(
         "The Set Transformer on ModelNet40 in the setting of Lee et al.",
@@ -366,6 +376,7 @@ STUDIES = {
         ours="set-transformer-rows-",
         rival="set-transformer-induced-",
         paper_column="the table of appendix B.3",
+        keyed_by="places",
     ),
     "calibration": Study(
         "Calibration, and the spread over cycles",
@@ -376,6 +387,7 @@ STUDIES = {
             ),
         },
         kind="calibration",
+        keyed_by="places",
     ),
     "variants-bricks": Study(
         "Sampled attention beyond the paper: a wide search on bricks, 256 points, 10 epochs",
@@ -385,6 +397,7 @@ STUDIES = {
         note="Measured on a held-out fifth of the training split; the test split was not used. On 330 shapes a "
         "difference of five points is noise, so the training loss tells more. Dense attention inside subsets of 2 "
         "points is nearly the plain layer; inside one subset of 256 points it is dense attention.",
+        keyed_by="places",
     ),
     "variants-modelnet40": Study(
         "Beyond the paper: the finalists on ModelNet40, 256 points, 10 epochs",
@@ -408,6 +421,7 @@ STUDIES = {
         "come from the study basic-modelnet40. The aim was an O(n) layer within half a point of dense attention and "
         "ahead of linear attention. Rotary attention is one of eight forms that we tried: see "
         "[Experiments](../experiments.md).",
+        keyed_by="places",
     ),
     "deep-bricks": Study(
         "Beyond the paper: six blocks on bricks, 128 points, 6 epochs",
@@ -422,6 +436,7 @@ STUDIES = {
         ours="sampled",
         note="Does depth change the order that one layer shows? Six blocks with LayerNorm, measured on a held-out "
         "fifth of the training split.",
+        keyed_by="places",
     ),
     "cycles-bricks": Study(
         "One cycle per layer or per network: six blocks on bricks, 128 points, 6 epochs",
@@ -438,6 +453,7 @@ STUDIES = {
         note='The paper re-samples the attention pattern "for each batch and epoch". In `layer`, our default, every '
         "block draws its own cycle; in `network` all six walk the same one. Six blocks with LayerNorm, measured on a "
         "held-out fifth of the training split.",
+        keyed_by="places",
     ),
     "pyramid-modelnet40": Study(
         "Does attention earn its place? The pyramid on ModelNet40, 512 points, positions alone, 10 epochs",

@@ -50,6 +50,8 @@ class Study:
         borrowed: rows of other studies, as (study, row), that are shown and compared too.
         paper_column: the setting of the paper's figures, shown in the heading of their column.
         note: text above the table.
+        keyed_by: what the network's choices in evaluation follow, see `sampled_transformer.key_by`. Results from before
+            these followed the points were made by "places", and are made again like that.
     """
 
     title: str
@@ -62,6 +64,7 @@ class Study:
     borrowed: Sequence[tuple[str, str]] = ()
     paper_column: str = ""
     note: str = ""
+    keyed_by: Literal["points", "places"] = "points"
 
     @property
     def needs_root(self) -> bool:

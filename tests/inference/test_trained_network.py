@@ -87,9 +87,8 @@ def test_an_array_is_read_as_a_file_of_the_same_points(size: int, net: TrainedNe
     np.savetxt(tmp_path / "a.xyz", points, fmt="%.17g")
     for name in ("a.npz", "a.xyz"):
         expected = net.probabilities(tmp_path / name)
-        # The draw of a file depends on its name.
         for same in (points, torch.from_numpy(points)):
-            found = net.probabilities(net.prepare(same, name=name))
+            found = net.probabilities(net.prepare(same))
             np.testing.assert_array_equal(found.mean, expected.mean)
             np.testing.assert_array_equal(found.spread, expected.spread)
 
@@ -98,10 +97,10 @@ def test_given_normals_are_those_of_a_file(net: TrainedNetwork, tmp_path: Path) 
     points, normals = cloud(60), cloud(60, 1)
     np.savez(tmp_path / "a.npz", points=points, normals=normals)
     expected = net.probabilities(tmp_path / "a.npz").mean
-    found = net.probabilities(net.prepare(points, normals, name="a.npz")).mean
+    found = net.probabilities(net.prepare(points, normals)).mean
     np.testing.assert_array_equal(found, expected)
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    wide = net.probabilities(net.prepare(np.concatenate([points, unit], 1), name="a.npz")).mean
+    wide = net.probabilities(net.prepare(np.concatenate([points, unit], 1))).mean
     np.testing.assert_allclose(wide, expected, rtol=0, atol=1e-6)
     assert not np.array_equal(net.probabilities(points).mean, net.probabilities(points, normals).mean)
 
@@ -111,7 +110,7 @@ def test_a_trimesh_is_read_as_its_file(net: TrainedNetwork, tmp_path: Path) -> N
     np.savez(tmp_path / "a.npz", vertices=box.vertices, faces=box.faces)
     expected = net.probabilities(tmp_path / "a.npz").mean
     for same in (box, trimesh.Scene(box)):
-        np.testing.assert_array_equal(net.probabilities(net.prepare(same, name="a.npz")).mean, expected)
+        np.testing.assert_array_equal(net.probabilities(net.prepare(same)).mean, expected)
     points = trimesh.PointCloud(cloud(50))
     np.testing.assert_array_equal(net.probabilities(points).mean, net.probabilities(cloud(50)).mean)
 

@@ -13,10 +13,13 @@ from threading import Event
 import pytest
 
 from sampled_transformer.cli import main
+from sampled_transformer.randomness import VARIABLE
 from sampled_transformer_lab.reproduce import (
+    KEYED_BY,
     Place,
     chosen_runs,
     claim_folder,
+    environment_of,
     headline,
     new_folder,
     reproduce,
@@ -58,6 +61,13 @@ def test_the_command_of_a_run(tmp_path: Path) -> None:
     first = str(tmp_path / "my runs" / "two" / "one-seed0")
     assert words(study, place, "two", 0) == ["probe", first, "--seed", "0", "--json"]
     assert words(study, place, "three", 0) == ["evaluate", "one-seed0", "--json"]
+
+
+def test_a_run_is_keyed_as_its_results_were() -> None:
+    """Results from before cycles followed the points were made by places, and are made again like that."""
+    assert KEYED_BY == VARIABLE
+    assert environment_of(STUDIES["basic-bricks"], "1")[KEYED_BY] == "places"
+    assert environment_of(TINY, "1")[KEYED_BY] == "points"
 
 
 def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

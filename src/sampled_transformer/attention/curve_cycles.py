@@ -9,6 +9,8 @@ from torch import Tensor
 
 from ..cycles import Cycle, seeded_keys
 from ..geometry.curves import space_filling_order
+from ..geometry.gather import gather_rows
+from ..geometry.point_keys import canonical_order
 from ..sets import Sets
 
 
@@ -34,18 +36,24 @@ def _orthogonal(numbers: Tensor) -> Tensor:
     return turn
 
 
-def curve_cycle(positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbert"], sets: Sets) -> Cycle:
+def curve_cycle(
+    positions: Tensor, turn: Tensor, curve: Literal["morton", "hilbert"], sets: Sets, ordered: bool = False
+) -> Cycle:
     """The cycle through the points in their order along the curve, after `turn` has rotated them.
 
     Positions alone decide, so the order in which the points are given does not matter. Only points in one cell of the
-    curve's finest grid follow each other as they are given.
+    curve's finest grid follow each other as they are given or, if `ordered`, in their canonical order.
     """
-    turned = positions.double() @ turn
+    points, mask = positions if sets.ptr is None else positions[0], sets.mask
+    first = canonical_order(points, mask, sets.ptr) if ordered else None
+    if first is not None:
+        points = gather_rows(points, first) if sets.ptr is None else points[first]
+        mask = None if mask is None else mask.gather(1, first)
     bits = min(20, 62 // positions.shape[-1])
-    if sets.ptr is not None:
-        return Cycle.from_order(space_filling_order(turned[0], curve, bits=bits, ptr=sets.ptr)[None], sets.ptr)
-    order = space_filling_order(turned, curve, bits=bits, mask=sets.mask)
-    return Cycle.from_order(order[:, None])
+    order = space_filling_order(points.double() @ turn, curve, bits=bits, mask=mask, ptr=sets.ptr)
+    if first is not None:
+        order = torch.where(order < 0, -1, first.gather(-1, order.clamp(min=0)))
+    return Cycle.from_order(order[None], sets.ptr) if sets.ptr is not None else Cycle.from_order(order[:, None])
 
 
 def join_heads(one: Cycle, two: Cycle, batch: int) -> Cycle:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..cycles import Cycle, Cycles, each
 from ..geometry.tracing import exporting, never_compiled
+from ..randomness import settle_keys
 from ..sets import Sets
 from .attended import FewKeys, Points, Weights, check_few, few_weights, group_index, mean_of
 from .base import Attention, Projections, check_choice
@@ -25,14 +26,16 @@ class CycleOptions(Projections, total=False):
     samples: int
     seed: int
     generator: torch.Generator | None
+    keyed_by: str | None
 
 
 class CyclicAttention(Attention):
     """Attention along Hamiltonian cycles; a mechanism fills in `along`, which attends along one of them.
 
     In training each call draws a fresh cycle: one for a plain batch, one per padded or packed set. In evaluation the
-    cycle is a function of the size of the set, the seed and the layer: the same input gives the same output in any
-    process.
+    cycle is a function of the points' positions, the seed and the layer: the same set gives the same output in any
+    order and in any process. A call without positions has nothing to tell points apart by: its cycle is a function of
+    the size of the set, the seed and the layer, and another order of the points is another cycle.
 
     Args:
         cycles: "shared" by all heads of a layer, one "per-head", or one for the whole "network": all its layers that
@@ -45,6 +48,8 @@ class CyclicAttention(Attention):
         seed: chooses the cycles of evaluation.
         generator: source of the cycles of training (default: torch's global one). Activation checkpointing restores
             only the global one and would draw another cycle when it computes again: pass `cycle` to the call there.
+        keyed_by: in evaluation, cycles follow the "points" themselves (`Cycle.from_points`) or their "places" in the
+            list (`Cycle.from_seed`), where another order is another cycle (default: "points"; see `key_by`).
         walkers: how many heads, the last ones, walk the cycle (default: all).
     """
 
@@ -58,6 +63,7 @@ class CyclicAttention(Attention):
         samples: int = 1,
         seed: int = 0,
         generator: torch.Generator | None = None,
+        keyed_by: str | None = None,
         walkers: int | None = None,
         **projections: Unpack[Projections],
     ) -> None:
@@ -70,6 +76,7 @@ class CyclicAttention(Attention):
         if samples < 1:
             raise ValueError(f"samples: expected at least 1 cycle, got {samples}")
         self.cycles, self.order, self.samples, self.seed, self.generator = cycles, order, samples, seed, generator
+        self.keyed_by = settle_keys(keyed_by)
         self.needs_positions = order != "random" and self.walkers > 0
 
     @property
@@ -112,23 +119,29 @@ class CyclicAttention(Attention):
         """The cycle that belongs to the seed, or a fresh one."""
         if positions is not None and self.order != "random":
             return self.follow_curve(x, positions, sets, seed)
-        return self.random_cycle(x, sets, seed, self.walkers if self.cycles == "per-head" else 1)
+        return self.random_cycle(x, positions, sets, seed, self.walkers if self.cycles == "per-head" else 1)
 
-    def random_cycle(self, x: Tensor, sets: Sets, seed: tuple[int, ...] | None, heads: int) -> Cycle:
+    def random_cycle(
+        self, x: Tensor, positions: Tensor | None, sets: Sets, seed: tuple[int, ...] | None, heads: int
+    ) -> Cycle:
         n, device = x.shape[1], x.device
         if seed is None:
             return Cycle.sample(n, heads, self.generator, device, mask=sets.mask, ptr=sets.ptr)
+        if positions is not None and self.keyed_by == "points":
+            points = positions if sets.ptr is None else positions[0]
+            return Cycle.from_points(seed, points, heads, mask=sets.mask, ptr=sets.ptr)
         return Cycle.from_seed(seed, n, heads, device, mask=sets.mask, ptr=sets.ptr)
 
     @never_compiled  # a search, not arithmetic: a graph of it takes minutes to build
     def follow_curve(self, x: Tensor, positions: Tensor, sets: Sets, seed: tuple[int, ...] | None) -> Cycle:
         width, device = positions.shape[-1], positions.device
         turn = random_turn(width, self.generator, device) if seed is None else seeded_turn(width, seed, device)
-        curve = curve_cycle(positions, turn, "morton" if self.order == "morton" else "hilbert", sets)
+        ordered = seed is not None and self.keyed_by == "points"
+        curve = curve_cycle(positions, turn, "morton" if self.order == "morton" else "hilbert", sets, ordered)
         if self.order != "mixed":
             return curve
         near, far = self.walkers // 2, self.walkers - self.walkers // 2
-        cycle = self.random_cycle(x, sets, seed, far if self.cycles == "per-head" else 1)
+        cycle = self.random_cycle(x, positions, sets, seed, far if self.cycles == "per-head" else 1)
         return join_heads(curve.repeat(near), cycle.repeat(far // cycle.heads), x.shape[0])
 
     def heads_of_a_cycle(self) -> tuple[int, ...]:
@@ -165,8 +178,9 @@ def network_cycle(
 ) -> Cycles | None:
     """The cycles that layers with `cycles="network"` walk together in one pass: pass them to every block as `cycle`.
 
-    The first of the layers draws: a fresh cycle in training, its `samples` fixed ones in evaluation. Without such a
-    layer the result is the given `cycle`, mostly None, and every layer draws for itself.
+    The first of the layers draws: a fresh cycle in training, its `samples` fixed ones in evaluation, which the order of
+    the points does not change if their positions are given. Without such a layer the result is the given `cycle`,
+    mostly None, and every layer draws for itself.
 
     Args:
         layers: the layers that attend over these points.

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ..cycles import Cycles
 from ..layers.feed_forward import FeedForward
+from ..randomness import settle_keys
 from ..sets import Sets
 from .attended import AllKeys, FewKeys, Points, Weights, all_weights, check_fits, few_weights
 from .base import Attention
@@ -34,11 +35,11 @@ class InducedAttention(Attention):
             the set stay: a feed-forward layer follows them, so that dropout would change the expected output.
         inducing: number of inducing points, m.
         sampled: the paper's sampled form: every inducing point reads two random points instead of all n. All heads,
-            and all sets of a plain batch, share them. Training draws new ones in every call; in evaluation they follow
-            from the size of the set, the seed and the layer. The second step, in which the points read m summaries,
-            stays the same.
+            and in training all sets of a plain batch, share them. Training draws new ones in every call; in evaluation
+            they follow from the positions, the seed and the layer, or without positions from the size of the set, the
+            seed and the layer. The second step, in which the points read m summaries, stays the same.
         summary_hidden: width of W_1 (default: dim).
-        seed, generator: as in `SampledAttention`.
+        seed, generator, keyed_by: as in `SampledAttention`.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class InducedAttention(Attention):
         summary_hidden: int | None = None,
         seed: int = 0,
         generator: torch.Generator | None = None,
+        keyed_by: str | None = None,
         head_dim: int | None = None,
         bias: bool = False,
         scale: float | None = None,
@@ -61,6 +63,7 @@ class InducedAttention(Attention):
         if inducing < 1:
             raise ValueError(f"inducing: expected at least 1, got {inducing}")
         self.sampled, self.seed, self.generator = sampled, seed, generator
+        self.keyed_by = settle_keys(keyed_by)
         self.inducing = nn.Parameter(torch.empty(inducing, dim))
         nn.init.xavier_uniform_(self.inducing)
         width = self.heads * self.head_dim
@@ -76,7 +79,8 @@ class InducedAttention(Attention):
         return self.sampled
 
     def mix(self, x: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None) -> Tensor:
-        return self.read_summary(x, self.summarise(x, sets.mask))
+        drawn = self.draw(x, sets.mask, positions) if self.sampled else None
+        return self.read_summary(x, self.summarise(x, sets.mask, drawn))
 
     def read(
         self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
@@ -86,7 +90,7 @@ class InducedAttention(Attention):
         The weights are A_ij = sum_a w_ia mean_h(u_aj): the queries' weights w_ia of each head over the inducing points
         times the inducing points' u_aj over the set, whose heads every summary joins.
         """
-        drawn = self.draw(answering.x, answering.mask) if self.sampled else None
+        drawn = self.draw(answering.x, answering.mask, answering.positions) if self.sampled else None
         summary = self.summarise(answering.x, answering.mask, drawn)
         if not need_weights:
             return self.read_summary(asking.x, summary), None
@@ -135,11 +139,12 @@ class InducedAttention(Attention):
         out: Tensor = summary + self.summary_feed_forward(summary)
         return out
 
-    def draw(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def draw(self, x: Tensor, mask: Tensor | None, positions: Tensor | None = None) -> Tensor:
         """The two points that each inducing point reads, (sets or 1, 1, 2 * inducing); see `attention.pairs`."""
         rows, n, device = len(self.inducing), x.shape[1], x.device
         if not self.training:
-            return pairs_from_seed((self.seed, self.layer), rows, n, mask=mask, device=device)
+            points = positions if self.keyed_by == "points" else None
+            return pairs_from_seed((self.seed, self.layer), rows, n, mask=mask, device=device, points=points)
         sets = 1 if mask is None else len(x)
         return sample_pairs(rows, n, sets=sets, mask=mask, generator=self.generator, device=device)
 

@@ -10,6 +10,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..cycles import Cycles
 from ..geometry import nearest_neighbours
+from ..geometry.gather import gather_rows
+from ..geometry.point_keys import canonical_order
 from ..geometry.tracing import exporting, never_compiled
 from ..sets import Sets, check_coordinates
 from .attended import FewKeys, Points, check_few, few_weights
@@ -65,8 +67,12 @@ class KNNAttention(Attention):
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None, sets: Sets, cycle: Cycles | None
     ) -> Tensor:
         assert positions is not None
-        neighbours = search(positions, self.most(query.shape[1]), sets)
+        neighbours = self.search(positions, self.most(query.shape[1]), sets)
         return self.attend_to(neighbours, query, key, value, positions, positions, sets.ptr is None)[0]
+
+    def search(self, positions: Tensor, k: int, sets: Sets) -> Tensor:
+        """The k nearest points of the same set; in evaluation, the order of the points does not choose among equals."""
+        return (search if self.training else search_in_any_order)(positions, k, sets)
 
     def most(self, n: int) -> int:
         """Neighbours per point in sets of n points; an exported graph serves sets of any size, so it may not ask."""
@@ -82,9 +88,9 @@ class KNNAttention(Attention):
             raise ValueError(f"context_positions: expected {here.shape[-1]} coordinates, got {there.shape[-1]}")
         k = self.most(there.shape[1])
         if answering is asking:
-            neighbours = search(here, k, Sets(asking.mask))
+            neighbours = self.search(here, k, Sets(asking.mask))
         else:
-            neighbours = search_context(here, there, k, asking.mask, answering.mask)
+            neighbours = search_context(here, there, k, asking.mask, answering.mask, not self.training)
         query = self.split(self.query(asking.x))
         key, value = self.split(self.key(answering.x)), self.split(self.value(answering.x))
         if need_weights:
@@ -156,9 +162,38 @@ def search(positions: Tensor, k: int, sets: Sets) -> Tensor:
 
 
 @never_compiled
+def search_in_any_order(positions: Tensor, k: int, sets: Sets) -> Tensor:
+    """`search`, where the positions decide which of several points at the same distance are found, not their order."""
+    order = canonical_order(positions if sets.ptr is None else positions[0], sets.mask, sets.ptr)
+    order = order if sets.ptr is None else order[None]
+    mask = None if sets.mask is None else sets.mask.gather(1, order)
+    found = search(gather_rows(positions, order), k, Sets(mask, sets.ptr))
+    place = torch.empty_like(order).scatter(
+        1, order, torch.arange(order.shape[1], device=order.device).expand_as(order)
+    )
+    return gather_rows(_renamed(found, order), place)
+
+
+@never_compiled
 def search_context(
-    positions: Tensor, key_positions: Tensor, k: int, mask: Tensor | None, key_mask: Tensor | None
+    positions: Tensor,
+    key_positions: Tensor,
+    k: int,
+    mask: Tensor | None,
+    key_mask: Tensor | None,
+    in_any_order: bool = False,
 ) -> Tensor:
     """The k nearest points of the context to every query, (batch, queries, k), -1 where there are fewer."""
     points, queries = key_positions.detach(), positions.detach()
-    return nearest_neighbours(points, k, queries=queries, mask=key_mask, query_mask=mask)[0]
+    if not in_any_order:
+        return nearest_neighbours(points, k, queries=queries, mask=key_mask, query_mask=mask)[0]
+    order = canonical_order(points, key_mask)
+    key_mask = None if key_mask is None else key_mask.gather(1, order)
+    found = nearest_neighbours(gather_rows(points, order), k, queries=queries, mask=key_mask, query_mask=mask)[0]
+    return _renamed(found, order)
+
+
+def _renamed(found: Tensor, order: Tensor) -> Tensor:
+    """Neighbours (batch, queries, k) in an ordered list of points, as indices of the list before; -1 stays."""
+    before = order.gather(1, found.clamp(min=0).flatten(1)).view_as(found)
+    return torch.where(found < 0, -1, before)

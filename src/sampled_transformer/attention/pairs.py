@@ -5,7 +5,8 @@ random entries of each row: every inducing point reads two different points of t
 `Cycle.from_seed`, `sample_pairs` serves training and `pairs_from_seed` evaluation.
 
 Both return indices (sets, heads, 2 * rows): the first points of all pairs, then the second ones. With a `mask`, only
-real points are drawn. The only point of a set is drawn twice; an empty set yields indices of padding.
+real points are drawn. The only point of a set is drawn twice; an empty set yields indices of padding. A seed draws
+places in the list of points, or, given `points`, places in their canonical order: then the order does not matter.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from ..cycles import random_integers, real_first, seeded_keys
+from ..geometry.point_keys import TIE_BITS, canonical_order, point_keys
 
 CHANCE_BITS = 32  # of the random numbers behind the indices; `seeded_keys` gives as many
 
@@ -53,9 +55,13 @@ def pairs_from_seed(
     heads: int = 1,
     mask: Tensor | None = None,
     device: torch.device | str = "cpu",
+    points: Tensor | None = None,
 ) -> Tensor:
-    """The pairs that follow from the seed and the size of a set alone, (1 or sets, heads, 2 * rows)."""
-    return _pick(seeded_keys(seed, heads, torch.arange(2 * rows, device=device))[None], n, mask)
+    """The pairs that follow from the seed and the size of a set, (1 or sets, heads, 2 * rows).
+
+    With `points` (sets, n, coordinates) they name the same points in any order of the set.
+    """
+    return _pick(seeded_keys(seed, heads, torch.arange(2 * rows, device=device))[None], n, mask, points)
 
 
 def row_pairs_from_seed(
@@ -66,22 +72,38 @@ def row_pairs_from_seed(
     row_mask: Tensor | None,
     mask: Tensor | None,
     device: torch.device | str = "cpu",
+    row_points: Tensor | None = None,
+    points: Tensor | None = None,
 ) -> Tensor:
     """`pairs_from_seed` for rows that are points themselves, (1 or sets, heads, 2 * rows).
 
-    A row's pair follows from its place among the real rows, so that padding (`row_mask`, (sets, rows)) changes nothing.
+    A row's pair follows from its place among the real rows, so that padding (`row_mask`, (sets, rows)) changes nothing;
+    or from its own position, given `row_points` (sets, rows, coordinates).
     """
-    place = torch.arange(rows, device=device) if row_mask is None else (row_mask.cumsum(1) - 1).clamp(min=0)[:, None]
+    if row_points is not None:
+        place = (point_keys(row_points, row_mask) >> TIE_BITS)[:, None]
+    elif row_mask is not None:
+        place = (row_mask.cumsum(1) - 1).clamp(min=0)[:, None]
+    else:
+        place = torch.arange(rows, device=device)
     chance = torch.cat([seeded_keys(seed, heads, 2 * place), seeded_keys(seed, heads, 2 * place + 1)], -1)
-    return _pick(chance[None] if row_mask is None else chance, n, mask)
+    return _pick(chance[None] if chance.dim() == 2 else chance, n, mask, points)
 
 
-def _pick(chance: Tensor, n: int, mask: Tensor | None) -> Tensor:
+def _pick(chance: Tensor, n: int, mask: Tensor | None, points: Tensor | None = None) -> Tensor:
     """Turn random numbers (sets, heads, 2 * rows) into indices of points."""
     if mask is None:
-        return _two_different(chance, torch.full((), n, device=chance.device))
-    rank = _two_different(chance, mask.sum(1)[:, None, None].clamp(min=1))
-    return real_first(mask)[:, None].expand(-1, rank.shape[1], -1).gather(2, rank)
+        rank = _two_different(chance, torch.full((), n, device=chance.device))
+    else:
+        rank = _two_different(chance, mask.sum(1)[:, None, None].clamp(min=1))
+    if points is not None:
+        order = canonical_order(points, mask)
+    elif mask is not None:
+        order = real_first(mask)
+    else:
+        return rank
+    order = order[:, None].expand(-1, rank.shape[1], -1)
+    return order.gather(2, rank.expand(len(order), -1, -1))
 
 
 def _two_different(chance: Tensor, size: Tensor) -> Tensor:

@@ -30,8 +30,9 @@ class SampledAttention(CyclicAttention):
 
     With a `context` there is no cycle to walk: every query reads two different random points of the context, the
     paper's sampled form of an m x n attention matrix (appendix B.3). Training draws them for every set, head and query.
-    In evaluation they follow from the seed, the layer, the head, the query's place and the size of the context, and
-    `samples` averages. `cycles` changes nothing there.
+    In evaluation they follow from the seed, the layer, the head and the positions of the query and of the context, or,
+    where there are none, the query's place and the size of the context; `samples` averages. `cycles` changes nothing
+    there.
 
     A call goes through `Attention.forward` (checks), `mix` (W_Q, W_K, W_V, W_O), `CyclicAttention.attend` (draws the
     cycles) and `along` below (Eq. 5a).
@@ -43,7 +44,7 @@ class SampledAttention(CyclicAttention):
         composition: "parallel" updates every point once, as a member of its own subset; "sequential" is Eq. 5c to the
             letter, one subset after the other, so that a point shared by two subsets is updated twice. It takes one
             step of Python per subset.
-        cycles, order, samples, seed, generator: which cycles are drawn, see `CyclicAttention`.
+        cycles, order, samples, seed, generator, keyed_by: which cycles are drawn, see `CyclicAttention`.
         projections: head_dim, bias, scale and layer of `Attention`.
     """
 
@@ -60,10 +61,19 @@ class SampledAttention(CyclicAttention):
         samples: int = 1,
         seed: int = 0,
         generator: torch.Generator | None = None,
+        keyed_by: str | None = None,
         **projections: Unpack[Projections],
     ) -> None:
         super().__init__(
-            dim, heads, cycles=cycles, order=order, samples=samples, seed=seed, generator=generator, **projections
+            dim,
+            heads,
+            cycles=cycles,
+            order=order,
+            samples=samples,
+            seed=seed,
+            generator=generator,
+            keyed_by=keyed_by,
+            **projections,
         )
         check_choice("inner", inner, ("hamiltonian", "dense"))
         check_choice("composition", composition, ("parallel", "sequential"))
@@ -136,9 +146,17 @@ class SampledAttention(CyclicAttention):
                 )
             ]
         else:
+            points = (asking.positions, answering.positions) if self.keyed_by == "points" else (None, None)
             drawn = [
                 row_pairs_from_seed(
-                    (self.seed, self.layer, sample), queries, n, self.heads, asking.mask, answering.mask, device
+                    (self.seed, self.layer, sample),
+                    queries,
+                    n,
+                    self.heads,
+                    asking.mask,
+                    answering.mask,
+                    device,
+                    *points,
                 )
                 for sample in range(self.samples)
             ]

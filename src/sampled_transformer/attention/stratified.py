@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 
 from ..cycles import Cycles
 from ..geometry import farthest_points
+from ..geometry.point_keys import canonical_order
 from ..geometry.tracing import never_compiled
 from ..sets import Sets, segments
 from .attended import FewKeys, Points, check_few, few_weights, group_index
@@ -67,6 +68,9 @@ class StratifiedAttention(Attention):
     def groups(self, positions: Tensor, sets: Sets) -> list[tuple[Tensor, Tensor]]:
         """Points that share their keys, and the keys: places in the flattened input, (1, 1, groups, size), or -1."""
         points, owner, index = _flatten(positions, sets)
+        if not self.training and len(points):  # in an order of their own, so that the given one does not matter
+            order = canonical_order(points, ptr=_ptr_of(owner)[0])
+            points, index = points[order], index[order]
         shift = self.window / 2 if self.layer % 2 else 0.0
         small = _cells(points, owner, self.window, shift)
         large = _cells(points, owner, 2 * self.window, 2 * shift)
@@ -121,9 +125,7 @@ def _cells(points: Tensor, owner: Tensor, side: float, shift: float) -> Tensor:
 
 def _sparse(points: Tensor, owner: Tensor) -> Tensor:
     """The farthest-point subset of every set, from the point farthest from the centroid: the order does not matter."""
-    sizes = torch.bincount(owner)
-    sizes = sizes[sizes > 0]
-    ptr = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+    ptr, sizes = _ptr_of(owner)
     place = torch.repeat_interleave(sizes)
     middle = torch.zeros(len(sizes), points.shape[1], dtype=points.dtype, device=points.device)
     middle = middle.index_add(0, place, points) / sizes[:, None]
@@ -132,6 +134,13 @@ def _sparse(points: Tensor, owner: Tensor) -> Tensor:
     order = order[torch.argsort(place[order], stable=True)]  # set after set, the farthest first
     start = order[ptr[:-1]] - ptr[:-1]
     return farthest_points(points, sizes // 8 + 1, start=start, ptr=ptr)[0]
+
+
+def _ptr_of(owner: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the points of each set begin in a list of points, and how many they are, without sets that have none."""
+    sizes = torch.bincount(owner)
+    sizes = sizes[sizes > 0]
+    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)]), sizes
 
 
 def _groups(small: Tensor, large: Tensor, sparse: Tensor) -> list[tuple[Tensor, Tensor]]:

@@ -3,7 +3,8 @@
 `read_shape` is `read_raw`, which reads what the file holds, and `draw_shape`, which also takes what is in memory.
 
 Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
-or repeat random points if it has too few. Axes stay as they are in the file.
+or repeat points if it has too few. Axes stay as they are in the file. What the file holds decides the draw: the order
+of its points or triangles does not matter, nor does its name (content.py).
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..support.printable import printable
+from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
 from .formats.ply import read_ply
 from .formats.point_files import Cloud, read_npy, read_npz, read_pcd, read_text
 from .formats.scenes import read_gltf, read_obj, read_stl
-from .normals import estimate_normals
+from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
 LARGEST_FILE = 2**31  # bytes; we read a file into memory as a whole
@@ -91,15 +93,16 @@ def read_shape(
         points: Number of points to draw from the mesh or cloud.
         normals: "keep" uses the normals of the file or its faces; "estimate" also estimates missing ones; "none"
             drops them.
-        seed: Seed of the draw. The draw depends only on `seed` and `name`, so it is the same in every process.
-        name: Text that seeds the draw together with `seed` (default: the file name).
+        seed: Seed of the draw. The draw depends only on `seed` and the content, so it is the same in every process.
+        name: Text that seeds the draw together with `seed`, instead of the content: packs are drawn by the names of
+            their files. The order of the points then matters.
         normalise: Centre the points on their mean and divide by the largest norm.
     """
     check_options(points, normals)
     path = Path(path)
     raw = read_raw(path)
     with named_errors(printable(path)):
-        return draw_shape(raw, name or path.name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+        return draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
 
 
 def read_raw(path: Path) -> Mesh | Cloud:
@@ -111,7 +114,7 @@ def read_raw(path: Path) -> Mesh | Cloud:
 
 def draw_shape(
     raw: Mesh | Cloud,
-    name: str = "",
+    name: str | None = None,
     *,
     points: int = 2048,
     normals: Normals = "keep",
@@ -120,7 +123,9 @@ def draw_shape(
 ) -> Draw:
     """Draw points from a checked mesh or cloud; the arguments are those of `read_shape`."""
     check_options(points, normals)
-    return _draw(raw, points, normals, _generator(name, seed), normalise)
+    if name is None:
+        return _draw_by_content(raw, points, normals, seed, normalise)
+    return _draw_by_name(raw, points, normals, _generator(name, seed), normalise)
 
 
 @contextmanager
@@ -195,23 +200,59 @@ def _generator(name: str, seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, int.from_bytes(digest, "little")])
 
 
-def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.Generator, normalise: bool) -> Draw:
-    """Draw points and normals. We compute in float64, because float32 is too coarse for map coordinates."""
-    normals: np.ndarray | None
-    rows: np.ndarray | None = None
+def _draw_by_content(raw: Mesh | Cloud, count: int, wanted: Normals, seed: int, normalise: bool) -> Draw:
+    """Draw points and normals, and do all arithmetic in an order that the content decides: equal to the last bit."""
     if isinstance(raw, Mesh):
-        points, normals = sample_surface(raw, count, generator)
-    else:
-        cloud, own_normals = raw
-        if (cloud == cloud[0]).all():
-            found = "1 point" if len(cloud) == 1 else f"{len(cloud)} equal points"
-            raise DataError(f"points: expected at least 2 different points, got {found}")
-        rows = _resample(len(cloud), count, generator)
-        points, normals = cloud[rows], None
-        if own_normals is not None and wanted != "none":
-            normals = _checked_normals(own_normals, len(cloud))[rows]
-        elif wanted == "estimate":
-            normals = estimate_normals(points, cloud, generator)
+        mesh, digest = canonical_mesh(raw)
+        return _finish(
+            *sample_surface(mesh, count, np.random.default_rng([seed, digest])), None, raw, wanted, normalise
+        )
+    cloud = _checked_cloud(raw, wanted)
+    estimates = wanted == "estimate" and cloud.normals is None
+    ordered = drawn_rows(cloud.points, max(count, LARGEST_SEARCH) if estimates else count, cloud.normals, seed)
+    rows = np.resize(ordered, count)  # from the first again, if there are too few
+    points = cloud.points[rows]
+    normals = None if cloud.normals is None else cloud.normals[rows]
+    if estimates:
+        normals = estimate_normals(points, cloud.points[ordered])
+    return _finish(points, normals, rows, raw, wanted, normalise)
+
+
+def _draw_by_name(
+    raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.Generator, normalise: bool
+) -> Draw:
+    """Draw points and normals by a generator: which ones come out depends on their order."""
+    if isinstance(raw, Mesh):
+        return _finish(*sample_surface(raw, count, generator), None, raw, wanted, normalise)
+    cloud = _checked_cloud(raw, wanted)
+    rows = _resample(len(cloud.points), count, generator)
+    points = cloud.points[rows]
+    normals = None if cloud.normals is None else cloud.normals[rows]
+    if wanted == "estimate" and normals is None:
+        normals = estimate_normals(points, cloud.points, generator)
+    return _finish(points, normals, rows, raw, wanted, normalise)
+
+
+def _checked_cloud(raw: Cloud, wanted: Normals) -> Cloud:
+    """The cloud with unit normals, if they are wanted; a DataError if its points coincide."""
+    points = raw.points
+    if (points == points[0]).all():
+        found = "1 point" if len(points) == 1 else f"{len(points)} equal points"
+        raise DataError(f"points: expected at least 2 different points, got {found}")
+    if raw.normals is None or wanted == "none":
+        return Cloud(points)
+    return Cloud(points, _checked_normals(raw.normals, len(points)))
+
+
+def _finish(
+    points: np.ndarray,
+    normals: np.ndarray | None,
+    rows: np.ndarray | None,
+    raw: Mesh | Cloud,
+    wanted: Normals,
+    normalise: bool,
+) -> Draw:
+    """The drawn points as a shape. We compute in float64, because float32 is too coarse for map coordinates."""
     if wanted == "none":
         normals = None
     seen = to_unit_sphere(points) if normalise else points
@@ -219,7 +260,7 @@ def _draw(raw: Mesh | Cloud, count: int, wanted: Normals, generator: np.random.G
         seen.astype(np.float32),
         None if normals is None else normals.astype(np.float32),
         isinstance(raw, Mesh),
-        count if isinstance(raw, Mesh) else min(count, len(raw.points)),
+        len(points) if isinstance(raw, Mesh) else min(len(points), len(raw.points)),
     )
     return Draw(shape, points, rows)
 

@@ -43,7 +43,7 @@ class Prepared:
         return f"Prepared({self.name!r}, {len(self.points)} points, {normals}{''.join(f'; {n}' for n in self.notes)})"
 
 
-def prepare_sets(view: View, points: Any, normals: Any = None, name: str = "") -> tuple[list[Prepared], Form]:
+def prepare_sets(view: View, points: Any, normals: Any = None, name: str | None = None) -> tuple[list[Prepared], Form]:
     """Prepare every set, and say in which form they came.
 
     Args:
@@ -51,7 +51,7 @@ def prepare_sets(view: View, points: Any, normals: Any = None, name: str = "") -
         points: One set: an array (n, 3), or (n, 6) with unit normals, a file, or a trimesh. Several sets: an array
             (batch, n, 3) or (batch, n, 6), or a list of any of these. Arrays may be numpy's or torch's.
         normals: Normals of the points in the same form, if points are arrays.
-        name: Text that seeds the draw of sets that are not files, for which it is the name of the file.
+        name: Text that seeds the draw instead of the points themselves, see `read_shape`.
     """
     sets, form = _split(points)
     if not sets:
@@ -82,14 +82,14 @@ def _split_normals(normals: Any, count: int, form: Form) -> Sequence[Any]:
     return sets
 
 
-def _prepare(view: View, one: Any, normals: Any, where: str, name: str) -> Prepared:
+def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None) -> Prepared:
     if isinstance(one, Prepared):
         if one.view != view:
             raise DataError(f"{where}: expected a set prepared for {view}, got one for {one.view}")
         return one
     if isinstance(one, str | os.PathLike):
         path = Path(one)
-        where, name = printable(path), path.name
+        where = printable(path)
         _refuse_normals(normals, "a file")
         raw = read_raw(path)
     elif _is_trimesh(one):

@@ -68,6 +68,7 @@ class TrainedNetwork:
     file, or a trimesh. Several sets are an array (batch, n, 3) or a list of sets of any sizes. One set gives one
     answer; several sets give arrays with a first axis for the sets, or lists. Every set is drawn, centred and scaled
     as the program does it with a file, and missing normals are estimated; answers are those of the program, to the bit.
+    The order of a set's points does not matter, nor does the name of a file.
 
     Args:
         network: The network.
@@ -126,10 +127,10 @@ class TrainedNetwork:
         refuse_mixture(self.description, self.name, "a network that reads shapes")
         return layer_name(self.network, layer)
 
-    def prepare(self, points: Any, normals: Any = None, *, name: str = "") -> Any:
+    def prepare(self, points: Any, normals: Any = None, *, name: str | None = None) -> Any:
         """What the network reads of each set, a `Prepared` or a list of them. The other methods take these, too.
 
-        `name` seeds the draw of a set that is not a file, as the name of a file does.
+        The points themselves decide which of them are drawn, in any order. A `name` draws by that text instead.
         """
         sets, form = prepare_sets(self.view, points, normals, name)
         return sets[0] if form == "one" else sets

@@ -16,8 +16,9 @@ from ..geometry.gather import gather_rows
 from ..geometry.tracing import exporting
 from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
+from ..randomness import settle_keys
 from ..sets import describe
-from .inputs import check_normals, is_plain
+from .inputs import canonical_rows, check_normals, is_plain
 
 # The paper's sizes, one per stage.
 WIDTHS, NEIGHBOURS, STRIDES, BLOCKS = (32, 64, 128, 256, 512), (8, 16, 16, 16, 16), (4, 4, 4, 4, 4), (2, 3, 4, 6, 3)
@@ -36,6 +37,9 @@ class HierarchicalClassifier(nn.Module):
     Section 5.3 and Table 5 of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc), after
     "Point Transformer" (https://arxiv.org/abs/2012.09164). The default sizes are the former's. Their strides leave one
     of 1,024 points at the fifth stage; `PARENT_STRIDES` leave four.
+
+    In training, farthest points begin at the first point of the list. In evaluation the points are put into an order of
+    their own first, so that the given one does not matter; see `key_by` for how our published figures were measured.
 
     Args:
         classes: number of classes, or of outputs: 1 to predict a number.
@@ -79,7 +83,7 @@ class HierarchicalClassifier(nn.Module):
             least = 0 if name == "blocks" else 1
             if min(values[:stages]) < least:
                 raise ValueError(f"{name}: expected at least {least} per stage, got {tuple(values)}")
-        self.normals = normals
+        self.normals, self.keyed_by = normals, settle_keys(None)
         self.stages = nn.ModuleList()
         for stage, (inputs, width) in enumerate(pairwise([6 if normals else 3, *widths[:stages]])):
             options = as_block_options(attention_options)
@@ -109,6 +113,9 @@ class HierarchicalClassifier(nn.Module):
         if not is_plain(points, 3) or points.shape[1] < 1:
             raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
         check_normals(normals, points, self.normals)
+        if not self.training and self.keyed_by == "points":
+            points, *rest = canonical_rows(points) if normals is None else canonical_rows(points, normals)
+            normals = rest[0] if rest else None
         x = points if normals is None else torch.cat([points, normals], -1)
         for stage in self.stages:
             points, x = stage(points, x)

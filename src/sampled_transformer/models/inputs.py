@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ..geometry.gather import gather_rows
+from ..geometry.point_keys import canonical_order
 from ..sets import buckets, check_points, describe, pad_sets
 
 
@@ -32,6 +34,16 @@ def check_normals(normals: Tensor | None, points: Tensor, wanted: bool) -> None:
         raise ValueError(f"normals: expected one per point, of shape {tuple(points.shape)}, got None")
     elif normals.shape != points.shape:
         raise ValueError(f"normals: expected the shape of the points {tuple(points.shape)}, got {tuple(normals.shape)}")
+
+
+def canonical_rows(*parts: Tensor) -> tuple[Tensor, ...]:
+    """The rows of plain sets, such as points and normals (batch, n, 3), in an order that they decide themselves.
+
+    A network that begins so gives the same answer for any order of the points, whatever its later steps make of places:
+    where the farthest points begin, and which of several equal ones they or a search of neighbours take.
+    """
+    order = canonical_order(torch.cat(parts, -1))
+    return tuple(gather_rows(part, order) for part in parts)
 
 
 def apply_per_set(

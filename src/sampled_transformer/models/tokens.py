@@ -12,7 +12,7 @@ from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
 from ..layers.sparse_gradient import Linear
 from ..sets import describe
-from .inputs import is_plain
+from .inputs import canonical_rows, is_plain
 
 
 class Groups(NamedTuple):
@@ -27,10 +27,11 @@ class Groups(NamedTuple):
 
 
 @torch.no_grad()
-def group_points(points: Tensor, groups: int, size: int) -> Groups:
+def group_points(points: Tensor, groups: int, size: int, in_any_order: bool = False) -> Groups:
     """Cut clouds (batch, n, 3) into groups: farthest points as centres, and the `size` nearest points of each centre.
 
-    The farthest point search starts at the first point. Points that coincide count as different points: two centres
+    The farthest point search starts at the first point of the list or, to give the same groups for `in_any_order` of
+    the points, at the first in their canonical order. Points that coincide count as different points: two centres
     are never the same point, but may lie at the same place. Groups may overlap.
     """
     if not is_plain(points, 3) or not points.is_floating_point():
@@ -40,6 +41,8 @@ def group_points(points: Tensor, groups: int, size: int) -> Groups:
         raise ValueError(
             f"points: expected at least {least} per cloud, for {groups} groups of {size}, got {points.shape[1]}"
         )
+    if in_any_order:
+        (points,) = canonical_rows(points)
     centres = gather_rows(points, farthest_points(points, groups))
     nearest = nearest_members(points, centres, size)
     members = gather_rows(points, nearest.flatten(1)).unflatten(1, (groups, size))

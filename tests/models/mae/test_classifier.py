@@ -13,7 +13,7 @@ from sampled_transformer.models.tokens import group_points
 def test_the_classifier_pools_the_tokens(pooling: str) -> None:
     torch.manual_seed(0)
     network = create_model("mae-classifier", classes=5, attention="dense", pooling=pooling, **SMALL).eval()
-    groups = group_points(clouds(), 8, 6)
+    groups = group_points(clouds(), 8, 6, in_any_order=True)
     encoder = network.encoder
     x, embedded, centres = encoder.embedding(groups.points), encoder.position(groups.centres), groups.centres
     if pooling == "max":

@@ -28,8 +28,8 @@ class EstimatedAttention(CyclicAttention):
         estimator: "plain" has w = 1, as the paper; "consistent" has w = (n - 1) / R, each of the R points stands for
             that many, so that the result tends to dense attention as R grows.
         rest: the points that are not read are "ignored", or enter through the sums of "linear" attention.
-        options: cycles, order, samples, seed and generator of `CyclicAttention`; head_dim, bias, scale and layer of
-            `Attention`.
+        options: cycles, order, samples, seed, generator and keyed_by of `CyclicAttention`; head_dim, bias, scale and
+            layer of `Attention`.
     """
 
     def __init__(

@@ -31,7 +31,8 @@ class SummedAttention(CyclicAttention):
         window: points per window.
         cycles: whether every layer turns the curve for itself ("shared" by its heads) or all layers of a "network"
             together.
-        samples, seed, generator: of the turns of the curve, see `CyclicAttention`.
+        samples, seed, generator: of the turns of the curve, see `CyclicAttention`. A curve through the positions does
+            not depend on the order of the points.
         projections: head_dim, bias, scale and layer of `Attention`.
     """
 

@@ -208,7 +208,7 @@ def load(
     shapes, kept = [], []
     for entry in entries:
         try:
-            shapes.append(read_shape(entry.path, points=points, normals=normals, seed=seed, name=entry.relative))
+            shapes.append(read_shape(entry.path, points=points, normals=normals, seed=seed))
             kept.append(entry)
         except DataError as error:
             listing.problems.append(str(error))

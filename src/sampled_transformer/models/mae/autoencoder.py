@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 from ...attention import number_layers
 from ...blocks import as_block_options
 from ...geometry import chamfer_distance
+from ...randomness import settle_keys
 from ..inputs import check_normals
 from ..tokens import Groups, group_points
 from .encoder import CentreEmbedding, Encoder, Stack, check_groups
@@ -113,6 +114,7 @@ class MaskedAutoencoder(nn.Module):
             "activation": activation,
             "bias": bias,
         }
+        self.keyed_by = settle_keys(None)
         self.encoder = Encoder(
             attention=attention,
             dim=dim,
@@ -144,8 +146,13 @@ class MaskedAutoencoder(nn.Module):
     def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The centres of all groups, none of them masked, (batch, groups, 3), and their tokens (batch, groups, dim)."""
         check_normals(normals, points, wanted=False)
-        groups = group_points(points, self.groups, self.group_size)
+        groups = group_points(points, self.groups, self.group_size, self.in_any_order)
         return groups.centres, self.encoder(groups)
+
+    @property
+    def in_any_order(self) -> bool:
+        """Whether groups do not depend on the order of the points: in evaluation, unless `key_by` says "places"."""
+        return not self.training and self.keyed_by == "points"
 
     @property
     def feature_layers(self) -> list[str]:
@@ -160,7 +167,7 @@ class MaskedAutoencoder(nn.Module):
         """
         if generator is None and not self.training:
             generator = torch.Generator().manual_seed(MASK_SEED)
-        groups = group_points(points, self.groups, self.group_size)
+        groups = group_points(points, self.groups, self.group_size, self.in_any_order)
         visible, masked = draw_mask(len(points), self.groups, self.mask_ratio, generator, points.device)
         return self.rebuild(groups.take(visible), groups.take(masked))
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ...attention import number_layers
 from ...layers.mlp import classification_head
+from ...randomness import settle_keys
 from ..inputs import check_normals
 from ..tokens import Groups, group_points
 from .encoder import Encoder, check_groups
@@ -65,6 +66,7 @@ class MaskedAutoencoderClassifier(nn.Module):
         if pooling not in POOLINGS:
             raise ValueError(f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}")
         self.groups, self.group_size, self.pooling = groups, group_size, pooling
+        self.keyed_by = settle_keys(None)
         self.encoder = Encoder(
             attention=attention,
             dim=dim,
@@ -103,13 +105,18 @@ class MaskedAutoencoderClassifier(nn.Module):
         return centres, tokens[:, -self.groups :]
 
     @property
+    def in_any_order(self) -> bool:
+        """Whether groups do not depend on the order of the points: in evaluation, unless `key_by` says "places"."""
+        return not self.training and self.keyed_by == "points"
+
+    @property
     def feature_layers(self) -> list[str]:
         """The modules that give features per group, from the first to the last."""
         return [f"encoder.{name}" for name in self.encoder.feature_layers]
 
     def _encode(self, points: Tensor, normals: Tensor | None) -> tuple[Tensor, Tensor]:
         check_normals(normals, points, wanted=False)
-        groups = group_points(points, self.groups, self.group_size)
+        groups = group_points(points, self.groups, self.group_size, self.in_any_order)
         return groups.centres, self.encoder(groups) if self.pooling == "max" else self._encode_with_class_token(groups)
 
     def _encode_with_class_token(self, groups: Groups) -> Tensor:

@@ -23,6 +23,7 @@ from ...attention.dense import read_all
 from ...attention.pairs import pairs_from_seed, sample_pairs
 from ...cycles import Cycles
 from ...layers.sparse_gradient import Linear
+from ...randomness import settle_keys
 from ...sets import Sets
 from .reading import average, average_of_dealt, average_of_two, dealt_mask
 
@@ -114,14 +115,21 @@ class SAB(nn.Module):
         if inputs != dim:
             self.attention.query, self.attention.key, self.attention.value = (Linear(inputs, dim) for _ in range(3))
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, cycle: Cycles | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cycle: Cycles | None = None,
+    ) -> Tensor:
         """(batch, n, inputs) -> (batch, n, dim), n at least 1. The output at the padding has no meaning.
 
-        The mechanism walks the given cycles instead of drawn ones, if it walks any.
+        The mechanism walks the given cycles instead of drawn ones, if it walks any. In evaluation the cycles that it
+        draws follow the positions (batch, n, coordinates), if there are any.
         """
         layer = self.attention
         query, key, value = layer.query(x), layer.key(x), layer.value(x)
-        read = layer.attend(layer.split(query), layer.split(key), layer.split(value), None, Sets(mask), cycle)
+        read = layer.attend(layer.split(query), layer.split(key), layer.split(value), positions, Sets(mask), cycle)
         out = query + read.flatten(2)
         result: Tensor = out + torch.relu(layer.output(out))
         return result
@@ -148,7 +156,7 @@ class ISAB(nn.Module):
         pairs: who shares the random points of "rows". "own": in training, every set, head and inducing point draws its
             own two, as the attention matrix in Lee et al.'s code has a row for each of them; in evaluation, every head
             and inducing point. "shared": all heads, and all sets of a plain batch, read the same two.
-        seed, generator: as in `SampledAttention`.
+        seed, generator, keyed_by: as in `SampledAttention`.
     """
 
     def __init__(
@@ -163,6 +171,7 @@ class ISAB(nn.Module):
         pairs: str = "own",
         seed: int = 0,
         generator: torch.Generator | None = None,
+        keyed_by: str | None = None,
     ) -> None:
         super().__init__()
         if pairs not in PAIRS:
@@ -174,7 +183,7 @@ class ISAB(nn.Module):
         if reading == "columns" and not 1 <= kept <= inducing:
             raise ValueError(f"kept: expected 1 to {inducing}, the number of inducing points, got {kept}")
         self.reading, self.kept, self.pairs = reading, kept, pairs
-        self.seed, self.layer, self.generator = seed, 0, generator
+        self.seed, self.layer, self.generator, self.keyed_by = seed, 0, generator, settle_keys(keyed_by)
         self.inducing = learnable_points(inducing, dim)
         self.mab0 = MAB(dim, heads, key_dim=inputs)
         self.mab1 = MAB(dim, heads, query_dim=inputs)
@@ -184,27 +193,32 @@ class ISAB(nn.Module):
         """Whether the output depends on random points or on a random order of the points."""
         return self.reading != "all"
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(batch, n, inputs) -> (batch, n, dim), n at least 1."""
-        out: Tensor = self.mab1(x, self.mab0(self.inducing, x, average=self.averaging(x, mask)))
+    def forward(self, x: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        """(batch, n, inputs) -> (batch, n, dim), n at least 1; `positions` as in `SAB`."""
+        out: Tensor = self.mab1(x, self.mab0(self.inducing, x, average=self.averaging(x, mask, positions)))
         return out
 
-    def averaging(self, x: Tensor, mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
+    def averaging(
+        self, x: Tensor, mask: Tensor | None, positions: Tensor | None = None
+    ) -> Callable[[Tensor, Tensor], Tensor]:
         """The function of `reading` that this block uses, with all but queries and points filled in."""
         if self.reading == "rows":
-            return partial(average_of_two, drawn=self.draw(x, mask))
+            return partial(average_of_two, drawn=self.draw(x, mask, positions))
         if self.reading == "all":
             return partial(average, allowed=None if mask is None else mask[:, None])
         if mask is None:
             return partial(average_of_dealt, kept=self.kept)
         return partial(average, allowed=dealt_mask(mask, len(self.inducing), self.kept))
 
-    def draw(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def draw(self, x: Tensor, mask: Tensor | None, positions: Tensor | None = None) -> Tensor:
         """The two points each inducing point reads, (batch or 1, heads or 1, 2 m); see `attention.pairs`."""
         rows, n, device, own = len(self.inducing), x.shape[1], x.device, self.pairs == "own"
         heads = self.mab0.heads if own else 1
         if not self.training:
-            return pairs_from_seed((self.seed, self.layer), rows, n, heads=heads, mask=mask, device=device)
+            points = positions if self.keyed_by == "points" else None
+            return pairs_from_seed(
+                (self.seed, self.layer), rows, n, heads=heads, mask=mask, device=device, points=points
+            )
         sets = len(x) if own or mask is not None else 1
         return sample_pairs(rows, n, sets=sets, heads=heads, mask=mask, generator=self.generator, device=device)
 

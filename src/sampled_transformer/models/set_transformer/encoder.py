@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ...attention import network_cycle
 from ...attention.kernels import take
 from ...cycles import Cycle
+from ...randomness import settle_keys
 from ...support.registry import check_options
 from .blocks import ISAB, PMA, SAB, SELF_ATTENTION
 
@@ -60,6 +61,7 @@ class SetEncoder(nn.Module):
         if attention == "induced":
             check_options("induced attention", options, ISAB_OPTIONS)
         self.inputs, self.seed, self.generator = inputs, seed, generator
+        self.keyed_by = settle_keys(options.get("keyed_by"))
         widths = [inputs] + [dim] * (depth - 1)
         self.blocks = nn.ModuleList(
             ISAB(width, dim, heads, **options)
@@ -92,20 +94,24 @@ class SetEncoder(nn.Module):
             mask = torch.zeros(points.shape[:2], dtype=torch.bool, device=points.device)
         points, mask = self.shuffle(points, mask) if self.shuffles else (points, mask)
         x = points
-        cycle = network_cycle((block.attention for block in self.blocks if isinstance(block, SAB)), x, None, mask)
+        # A point is what it came with: its coordinates, and normals if there are any.
+        cycle = network_cycle((block.attention for block in self.blocks if isinstance(block, SAB)), x, points, mask)
         for block in self.blocks:
-            x = block(x, mask) if cycle is None else block(x, mask, cycle)
+            x = block(x, mask, points) if cycle is None else block(x, mask, points, cycle)
         return points, x, mask
 
     def shuffle(self, points: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The points in the order of a random cycle, with the padding last.
 
         We shuffle here because the points are still narrow and the pooled result does not depend on their order.
-        Training draws a fresh order; in evaluation the order follows from the seed and the size of the set.
+        Training draws a fresh order; in evaluation the order follows from the seed and the points, or, keyed by
+        "places", the size of the set.
         """
         n, device = points.shape[1], points.device
         if self.training:
             cycle = Cycle.sample(n, 1, self.generator, device, mask=mask)
+        elif self.keyed_by == "points":
+            cycle = Cycle.from_points((self.seed,), points, mask=mask)
         else:
             cycle = Cycle.from_seed((self.seed,), n, 1, device, mask=mask)
         order = cycle.with_batch(cycle.order)  # (batch or 1, 1, n)

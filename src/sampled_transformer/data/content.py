@@ -1,0 +1,68 @@
+"""Draw by content: points and triangles name themselves, so that neither their order nor a file name matters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .formats.meshes import Mesh
+
+
+def row_keys(table: np.ndarray, seed: int = 0) -> np.ndarray:
+    """A 64-bit hash of each row (n, columns) of numbers, from all bits of their float64 values; -0.0 counts as 0.0."""
+    keys = np.full(len(table), seed, np.uint64)
+    for column in table.T:
+        keys = _mix(keys ^ (column + 0.0).astype(np.float64).view(np.uint64))
+    return keys
+
+
+def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+    """`count` random rows, or all if there are fewer: those with the smallest hashes, in the order of these.
+
+    This is a uniform draw without repetition, in random order, and the same points come out in any order of the rows.
+    Every copy of a point has its own hash; of points at one place, the normals decide which is which copy.
+    """
+    keys = row_keys(points, seed)
+    ordered = np.sort(keys)
+    if (ordered[1:] == ordered[:-1]).any():
+        keys = _tell_copies_apart(keys, np.zeros_like(keys) if normals is None else row_keys(normals))
+    most = min(count, len(keys))
+    rows = np.argpartition(keys, most - 1)[:most]
+    drawn: np.ndarray = rows[np.argsort(keys[rows], kind="stable")]
+    return drawn
+
+
+def canonical_mesh(mesh: Mesh) -> tuple[Mesh, int]:
+    """The same triangles in an order that follows from their corners alone, and a hash of all of them.
+
+    Every triangle begins at the corner with the smallest hash; which side is outside does not change.
+    """
+    corners = row_keys(mesh.vertices)[mesh.faces]  # (m, 3)
+    turn = (corners.argmin(1)[:, None] + np.arange(3)) % 3
+    faces, corners = np.take_along_axis(mesh.faces, turn, 1), np.take_along_axis(corners, turn, 1)
+    keys = np.zeros(len(faces), np.uint64)
+    for corner in corners.T:
+        keys = _mix(keys ^ corner)
+    order = np.argsort(keys, kind="stable")
+    places = np.arange(1, len(keys) + 1, dtype=np.uint64)
+    return Mesh(mesh.vertices, faces[order]), int(_mix(keys[order] ^ _mix(places)).sum(dtype=np.uint64))
+
+
+def _tell_copies_apart(keys: np.ndarray, tie: np.ndarray) -> np.ndarray:
+    """Give the second, third, ... of equal keys keys of their own; of equal ties, any may be the first."""
+    order = np.lexsort((tie, keys))
+    ordered = keys[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    sizes = np.diff(np.append(first, len(keys)))
+    copy = (np.arange(len(keys)) - np.repeat(first, sizes)).astype(np.uint64)
+    apart = np.empty_like(keys)
+    apart[order] = np.where(copy > 0, _mix(ordered + copy), ordered)
+    return apart
+
+
+def _mix(keys: np.ndarray) -> np.ndarray:
+    """The finaliser of SplitMix64, an invertible hash (Steele et al. 2014, https://doi.org/10.1145/2660193.2660195)."""
+    keys = keys + np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: np.ndarray = keys ^ (keys >> np.uint64(31))
+    return mixed

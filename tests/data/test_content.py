@@ -1,0 +1,73 @@
+"""What is drawn follows from what a file holds, not from the order of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import trimesh
+
+from sampled_transformer.data.content import canonical_mesh, drawn_rows, row_keys
+from sampled_transformer.data.formats.meshes import Mesh
+
+
+def cloud(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, 3))
+
+
+@pytest.mark.parametrize("count", [1, 7, 100, 150])
+@pytest.mark.parametrize("copies", [0, 30])
+def test_the_same_points_are_drawn_in_any_order(count: int, copies: int) -> None:
+    points = cloud(100)
+    points[100 - copies :] = points[:copies]
+    order = np.random.default_rng(1).permutation(100)
+    rows, shuffled = drawn_rows(points, count), drawn_rows(points[order], count)
+    assert len(rows) == len(set(rows.tolist())) == min(count, 100)
+    np.testing.assert_array_equal(points[order][shuffled], points[rows])
+
+
+def test_normals_tell_copies_of_a_point_apart() -> None:
+    points, normals = np.repeat(cloud(20), 2, 0), cloud(40, 1)
+    order = np.random.default_rng(1).permutation(40)
+    rows, shuffled = drawn_rows(points, 15, normals), drawn_rows(points[order], 15, normals[order])
+    np.testing.assert_array_equal(normals[order][shuffled], normals[rows])
+    np.testing.assert_array_equal(points[rows], points[drawn_rows(points, 15)])
+
+
+def test_copies_are_drawn_as_often_as_other_points() -> None:
+    points = np.concatenate([cloud(500), np.repeat(cloud(1, 1), 500, 0)])
+    share = np.mean([(drawn_rows(points, 100, seed=seed) >= 500).mean() for seed in range(50)])
+    assert share == pytest.approx(0.5, abs=0.03)
+
+
+def test_every_point_is_as_likely_and_seeds_draw_otherwise() -> None:
+    points = cloud(50)
+    counts = np.bincount(np.concatenate([drawn_rows(points, 10, seed=seed) for seed in range(2000)]), minlength=50)
+    assert np.abs(counts - 400).max() < 5 * np.sqrt(400 * 0.8)
+    first = np.bincount([drawn_rows(points, 1, seed=seed)[0] for seed in range(2000)], minlength=50)
+    assert np.abs(first - 40).max() < 5 * np.sqrt(40)
+
+
+def test_keys_read_numbers_not_their_signs_of_zero() -> None:
+    table = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])
+    one, two, three = row_keys(table).tolist()
+    assert one == two != three
+    assert row_keys(table.astype(np.float32)).tolist() == [one, two, three]
+    assert row_keys(table, seed=1)[0] != one
+
+
+def test_a_mesh_is_the_set_of_its_triangles() -> None:
+    found = trimesh.creation.icosphere(1)
+    mesh = Mesh(np.array(found.vertices), np.array(found.faces))
+    generator = np.random.default_rng(0)
+    vertices, faces = generator.permutation(len(mesh.vertices)), generator.permutation(len(mesh.faces))
+    number = np.empty_like(vertices)
+    number[vertices] = np.arange(len(vertices))
+    turned = np.stack([np.roll(face, generator.integers(3)) for face in number[mesh.faces]])[faces]
+    (one, digest), (two, other) = canonical_mesh(mesh), canonical_mesh(Mesh(mesh.vertices[vertices], turned))
+    assert digest == other
+    np.testing.assert_array_equal(one.vertices[one.faces], two.vertices[two.faces])
+    corner = one.vertices[one.faces]
+    outwards = (np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]) * corner[:, 0]).sum(1)
+    assert (outwards > 0).all()
+    assert canonical_mesh(Mesh(mesh.vertices, mesh.faces[1:]))[1] != digest
+    assert canonical_mesh(Mesh(mesh.vertices * 2, mesh.faces))[1] != digest
