@@ -309,12 +309,35 @@ def test_a_robust_preset_keeps_some_shapes_clean_and_all_in_the_augmented_unit_s
     assert 0.5 < (distinct == 64).double().mean() < 0.95
 
 
+def test_the_mix_of_a_robust_preset_can_be_changed():
+    """The corruptions come in one order, whatever the order in which they are given."""
+    usual = transforms.preset("robust")[0].transforms
+    changed = {"rotation": [0.5, 10, 20], "points": [1.0, 128], "noise": 0.9}
+    train = transforms.preset("robust-bricks", 256, corruptions=changed)[0].transforms
+    assert train[1] == transforms.Corrupt("noise", 0.9)
+    assert train[6:9] == (
+        transforms.Corrupt("rotation", 0.5, 10, 20),
+        transforms.Corrupt("no_normals", transforms.ROBUST["no_normals"]),
+        transforms.RandomCount(128, 256, 1.0),
+    )
+    assert len(train) == len(usual) + 1
+    assert transforms.RandomCount(64, 1024, transforms.ROBUST["points"]) in usual
+
+
 @pytest.mark.parametrize(
     ("name", "make"),
     [
-        ("corruption", lambda: transforms.Corrupt("rust", 0.5)),
-        ("share", lambda: transforms.Corrupt("noise", 1.5)),
-        ("low, high", lambda: transforms.Corrupt("noise", 0.5, 0.2, 0.1)),
+        ("corruptions: expected one of .*noise", lambda: transforms.Corrupt("nose", 0.5)),
+        ("corruptions.noise: expected a share", lambda: transforms.Corrupt("noise", 1.5)),
+        ("corruptions.noise: expected severities", lambda: transforms.Corrupt("noise", 0.5, 0.2, 0.1)),
+        ("corruptions.noise", lambda: transforms.preset("robust", corruptions={"noise": [0.5, 0.1]})),
+        ("corruptions.noise", lambda: transforms.preset("robust", corruptions={"noise": True})),
+        ("corruptions.noise", lambda: transforms.preset("robust", corruptions={"noise": "much"})),
+        ("corruptions.points", lambda: transforms.preset("robust", corruptions={"points": [0.5, 0]})),
+        ("corruptions.points", lambda: transforms.preset("robust", corruptions={"points": 2})),
+        ("corruptions.points", lambda: transforms.preset("robust", corruptions={"points": [0.5, 64, 128]})),
+        ("corruptions", lambda: transforms.preset("robust", corruptions={"rust": 0.5})),
+        ("corruptions: .* got basic", lambda: transforms.preset("basic", corruptions={"noise": 0.5})),
         ("count", lambda: transforms.RandomCount(0, 5)),
         ("most", lambda: transforms.RandomCount(6, 5)),
         ("share", lambda: transforms.RandomCount(5, 6, -1)),

@@ -7,8 +7,9 @@ its own random numbers, without a loop over clouds. Normals turn with the points
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -267,12 +268,12 @@ class Corrupt(Transform):
     high: float | None = None
 
     def __post_init__(self) -> None:
-        look_up("corruption", self.name, CORRUPTIONS)
+        look_up("corruptions", self.name, CORRUPTIONS)
         if not 0 <= self.share <= 1:
-            raise ValueError(f"share: expected 0 to 1, got {self.share}")
+            raise ValueError(f"corruptions.{self.name}: expected a share from 0 to 1, got {self.share}")
         low, high = self.severities
         if not 0 <= low <= high < math.inf:
-            raise ValueError(f"low, high: expected 0 <= low <= high, got {low} and {high}")
+            raise ValueError(f"corruptions.{self.name}: expected severities 0 <= low <= high, got {low} and {high}")
 
     @property
     def severities(self) -> tuple[float, float]:
@@ -320,9 +321,17 @@ class RandomCount(Transform):
 
 # Presets
 
-# Of the shapes of "robust", the share that each corruption meets, in this order; a quarter is left as it is.
-ROBUST = {"noise": 0.2, "outliers": 0.3, "half_space": 0.3, "crop": 0.2, "sparse": 0.2, "no_normals": 0.3}
-ROBUST_LEAST, ROBUST_COUNT = 64, 0.5  # the fewest points of a batch, and the share of batches with fewer points
+# The share of the shapes of "robust" that each corruption meets, and the share of batches with fewer points.
+ROBUST = {
+    "noise": 0.2,
+    "outliers": 0.3,
+    "half_space": 0.3,
+    "crop": 0.2,
+    "sparse": 0.2,
+    "no_normals": 0.3,
+    "points": 0.5,
+}
+ROBUST_LEAST = 64  # points of a batch
 
 
 def _pretrain(points: int) -> tuple[Compose, Compose]:
@@ -359,12 +368,14 @@ def _bricks(points: int) -> tuple[Compose, Compose]:
     return train, Compose(FirstSubset(points))
 
 
-def _robust(points: int, per_axis: bool = True) -> tuple[Compose, Compose]:
-    # Noise and outliers come before the removals, because those repeat points, which then stay equal.
+def _robust(points: int, changes: Mapping[str, Any] | None = None, per_axis: bool = True) -> tuple[Compose, Compose]:
+    mix = {name: _mixed(name, value) for name, value in {**ROBUST, **(changes or {})}.items()}
+    share, least = [*mix.pop("points"), ROBUST_LEAST][:2]
     train = Compose(
         Shuffle(),
-        *(Corrupt(name, share) for name, share in ROBUST.items()),
-        RandomCount(min(ROBUST_LEAST, points), points, ROBUST_COUNT),
+        # In the order of the table: noise and outliers before what repeats points, so that equal points stay equal.
+        *(Corrupt(name, *mix[name]) for name in CORRUPTIONS if name in mix),
+        RandomCount(min(int(least), points), points, share),
         UnitSphere(),
         RandomScale(2 / 3, 3 / 2, per_axis),
         RandomShift(0.2),
@@ -372,8 +383,20 @@ def _robust(points: int, per_axis: bool = True) -> tuple[Compose, Compose]:
     return train, Compose(FirstSubset(points), UnitSphere())
 
 
-def _robust_bricks(points: int) -> tuple[Compose, Compose]:
-    return _robust(points, per_axis=False)
+def _mixed(name: str, value: Any) -> list[float]:
+    """A share, or a list of a share and what follows it, as a list."""
+    look_up("corruptions", name, {**CORRUPTIONS, "points": None})
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    lengths, form = ((1, 2), "[share, fewest points]") if name == "points" else ((1, 3), "[share, low, high]")
+    if len(values) not in lengths or any(type(one) not in (int, float) for one in values):
+        raise ValueError(f"corruptions.{name}: expected a share or {form}, got {value}")
+    if name == "points" and not (0 <= values[0] <= 1 and min(values[1:], default=1) >= 1):
+        raise ValueError(f"corruptions.points: expected a share from 0 to 1 and at least 1 point, got {value}")
+    return values
+
+
+def _robust_bricks(points: int, changes: Mapping[str, Any] | None = None) -> tuple[Compose, Compose]:
+    return _robust(points, changes, per_axis=False)
 
 
 def _resampled(points: int) -> tuple[Compose, Compose]:
@@ -384,7 +407,7 @@ def _none(points: int) -> tuple[Compose, Compose]:
     return Compose(FirstSubset(points)), Compose(FirstSubset(points))
 
 
-PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # name: builder, default points
+PRESETS: dict[str, tuple[Callable[..., tuple[Compose, Compose]], int]] = {  # name: builder, default points
     "pretrain": (_pretrain, 1024),
     "finetune-modelnet40": (_finetune, 1024),
     "finetune-scanobjectnn": (_finetune, 1024),
@@ -405,7 +428,9 @@ def list_presets() -> list[str]:
     return list(PRESETS)
 
 
-def preset(name: str, points: int | None = None, *, rotate: str | None = None) -> tuple[Compose, Compose]:
+def preset(
+    name: str, points: int | None = None, *, rotate: str | None = None, corruptions: Mapping[str, Any] | None = None
+) -> tuple[Compose, Compose]:
     """The transforms for training and for testing. The ones for testing are not random.
 
     - "pretrain": Point-MAE on ShapeNet. Random subset, unit sphere, scale U(2/3, 3/2) per axis, shift 0.2.
@@ -430,9 +455,13 @@ def preset(name: str, points: int | None = None, *, rotate: str | None = None) -
         name: One of `list_presets()`.
         points: Points per cloud (default: 1000 for "set-transformer", 512 for "bricks", 1024 otherwise).
         rotate: "x", "y" or "z": in training, also rotate by a random angle about this axis.
+        corruptions: For "robust", other shares than those of `ROBUST`, such as {"noise": 0.5}, or with severities,
+            {"noise": [0.5, 0, 0.02]}; {"points": [0.5, 128]} is the share of batches with fewer points, down to 128.
     """
     build, default = look_up("preset", name, PRESETS)
-    train, test = build(default if points is None else points)
+    if corruptions and build not in (_robust, _robust_bricks):
+        raise ValueError(f"corruptions: expected the preset robust or robust-bricks to have some, got {name}")
+    train, test = build(default if points is None else points, *([corruptions] if corruptions else []))
     return train if rotate is None else Compose(*train.transforms, RotateUp(rotate)), test
 
 
