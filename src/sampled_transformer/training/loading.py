@@ -70,7 +70,7 @@ def load_splits(options: DataOptions, seed: int) -> Splits:
     normals = options.normals
     if normals is None:
         normals = train.normals is not None and test.normals is not None
-    view = View(name, points, normals, options.corruptions)
+    view = View(name, points, normals, corruptions=options.corruptions)
     check_normals(train, view, where)
     check_normals(test, view, where)
     validation = None

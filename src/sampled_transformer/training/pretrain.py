@@ -96,7 +96,7 @@ def load_corpus(options: DataOptions) -> Splits:
     if len(train) < 2:
         raise DataError(f"{printable(options.source)}: expected at least 2 training shapes, got {len(train)}")
     points = choose_points(options, [train], PRESETS[name][1])
-    return Splits(train, None, None, View(name, points, False, options.corruptions))
+    return Splits(train, None, None, View(name, points, False, corruptions=options.corruptions))
 
 
 def can_be_probed(pack: Pack) -> bool:
