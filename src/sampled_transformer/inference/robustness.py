@@ -93,6 +93,8 @@ def evaluate_robustness(
     chosen = check_names(corruptions)
     if limit is not None and limit < 1:
         raise ValueError(f"limit: expected at least 1 shape, got {limit}")
+    if seed < 0:
+        raise ValueError(f"seed: expected 0 or more, got {seed}")
     if up not in (None, "x", "y", "z"):
         raise ValueError(f"up: expected x, y or z, got {up}")
     place = pick_device(device)

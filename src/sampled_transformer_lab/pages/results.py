@@ -19,6 +19,7 @@ from .monte_carlo import monte_carlo_section
 from .point_order import point_order_section
 from .practice import practice_section
 from .recipe import recipe_section
+from .robustness import robustness_section
 from .search import search_section
 from .shipped import shipped_section
 from .softened import softened_section
@@ -53,6 +54,7 @@ TITLES = {
     "deep-bricks": "Six blocks on bricks",
     "cycles-bricks": "A cycle per layer or network",
     "calibration": "Calibration",
+    "robustness": "What the weights bear",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
@@ -116,6 +118,7 @@ def results_pages(results: Path) -> dict[str, str]:
         ("speed", "bench", speed_section),
         ("agreement", "agreement", agreement_section),
         ("weights", "weights", shipped_section),
+        ("robustness", "robustness", robustness_section),
         ("recipe-search", "recipe-search", recipe_section),
     ):
         if (results / place).is_dir():
