@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..weights import Description
 from .target import target_of
 
@@ -9,7 +12,7 @@ from .target import target_of
 def facts(description: Description, name: str) -> dict[str, str]:
     """What the description of the weights `name` has to say, by title; what it does not know is left out."""
     notes = description.notes
-    data, figures = (notes.get(key) if isinstance(notes.get(key), dict) else {} for key in ("data", "figures"))
+    data, figures = _below(notes, "data"), _below(notes, "figures")
     accuracy, r2 = (figures.get(f"test_{key}") for key in ("accuracy", "r2"))
     target = target_of(description, name)
     found = {
@@ -23,3 +26,8 @@ def facts(description: Description, name: str) -> dict[str, str]:
         "Classes": ", ".join(description.classes) or None,
     }
     return {title: str(value) for title, value in found.items() if value is not None}
+
+
+def _below(notes: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = notes.get(name)
+    return found if isinstance(found, Mapping) else {}
