@@ -123,7 +123,7 @@ def _robustness(
         report=lambda line: print(line, file=sys.stderr, flush=True),
     )
     result["weights"] = weights
-    result["command"] = _command(result, {**own, "samples": samples, "root": root})
+    result["command"] = _command(result, {**own, "samples": samples})
     if folder is not None:
         with atomic_write(folder / "robustness.json") as file:
             file.write(f"{dumps(result, indent=2)}\n".encode())
@@ -139,8 +139,11 @@ def _command(result: dict[str, Any], given: dict[str, Any]) -> str:
     """The command that measures the same. The folders of a computer are nobody's business: of a path the last part."""
     from shlex import quote
 
+    from ..data import SOURCES
+
+    named = SOURCES.get(result["data"])
     words = ["sampled-transformer evaluate", quote(Path(result["weights"]).name), "--robustness", "--data"]
-    words += [quote(Path(result["data"]).name), *([] if given["root"] is None else ["--root ROOT"])]
+    words += [quote(Path(result["data"]).name), *(["--root ROOT"] if named is not None and named.needs_root else [])]
     for name, usual in (("corruptions", None), ("limit", None), ("up", None), ("seed", None), ("samples", 1)):
         words += [] if given[name] == usual else [f"--{name} {quote(str(given[name]))}"]
     return " ".join(words)
