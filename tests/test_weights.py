@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load, save_file
 
 from sampled_transformer import create_model
 from sampled_transformer.weights import (
     Description,
     WeightsError,
+    add_notes,
     describe_model,
     find_weights,
     list_pretrained,
@@ -131,3 +132,23 @@ def test_weights_are_found_by_path_by_run_and_by_name(tmp_path: Path) -> None:
 def test_a_name_that_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match=r"a\\nb: no such file"):
         load_model(tmp_path / "a\nb")
+
+
+def test_notes_can_be_added_and_tensors_stay_to_the_bit(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    network = trained()
+    save_model(network.half(), path, DESCRIPTION)
+    before = path.read_bytes()
+    add_notes(path, {"robustness": {"clean": 0.25}})
+    assert path.read_bytes() != before
+    description = describe_model(path)
+    assert description.notes == {"accuracy": 0.5, "robustness": {"clean": 0.25}}
+    assert (description.model, description.classes) == ("basic", ("cat", "dög", "a b"))
+    old, new = load(before), load(path.read_bytes())
+    assert old.keys() == new.keys()
+    assert all(torch.equal(old[name], new[name]) and old[name].dtype == new[name].dtype for name in old)
+    add_notes(tmp_path, {"accuracy": 1})  # the folder of a run
+    assert describe_model(path).notes["accuracy"] == 1
+    path.write_bytes(b"nothing")
+    with pytest.raises(WeightsError, match="not a complete"):
+        add_notes(path, {})

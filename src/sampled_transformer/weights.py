@@ -159,3 +159,15 @@ def _open(path: Path, device: torch.device | str | None = None) -> tuple[Descrip
         return Description(metadata["model"], options, tuple(map(str, classes)), notes), tensors
     except (KeyError, TypeError, ValueError):
         raise WeightsError(f"{printable(path)}: expected metadata written by save_model, got something else") from None
+
+
+def add_notes(path: str | Path, notes: Mapping[str, Any]) -> None:
+    """Add to the notes of a weights file, atomically. Its tensors stay as they are, to the bit."""
+    from safetensors.torch import load, save
+
+    path = find_weights(path)
+    kept = {**_open(path)[0].notes, **notes}
+    data = path.read_bytes()
+    metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+    with atomic_write(path) as file:
+        file.write(save(load(data), {**metadata, "notes": json.dumps(kept, sort_keys=True)}))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampled_transformer.cli import main
+from sampled_transformer.weights import describe_model
 
 
 def test_figures_are_those_of_the_training(classifier: Path, clouds: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,3 +54,58 @@ def test_a_predicted_number_has_errors_instead_of_accuracies(
     assert f"MAE {result['figures']['one pass']['mae']:.4g}, RMSE" in capsys.readouterr().out
     assert main(["evaluate", str(regressor), "--page", str(tmp_path / "p.html")]) == 2
     assert "page: expected none, because a predicted number has no calibration plot" in capsys.readouterr().err
+
+
+def test_robustness_with_its_files_and_its_card(
+    classifier: Path, clouds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    weights, out = tmp_path / "copy.safetensors", tmp_path / "new" / "out"
+    weights.write_bytes((classifier / "model.safetensors").read_bytes())
+    words = ["evaluate", str(weights), "--data", str(clouds), "--robustness", "--corruptions", "noise,scale"]
+    assert main([*words, "--limit", "5", "--out", str(out), "--save-card", "--json"]) == 0
+    shown = capsys.readouterr()
+    result = json.loads(shown.out)
+    assert json.loads((out / "robustness.json").read_text("utf-8")) == result
+    assert "noise 0.05: " in shown.err
+    assert result["shapes"] == 5
+    assert result["command"] == (
+        f"sampled-transformer evaluate copy.safetensors --robustness --data {clouds.name} "
+        "--corruptions noise,scale --limit 5"
+    )
+    assert "Robustness of" in (out / "robustness.html").read_text("utf-8")
+    kept = describe_model(weights).notes["robustness"]
+    assert kept["clean"] == pytest.approx(result["clean"]["accuracy"], abs=1e-4)
+    assert list(kept["curves"]) == ["noise", "scale"]
+    assert main([*words, "--limit", "5"]) == 0
+    assert "standard deviation, radius of the shape = 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--limit", "3"], "limit: expected --robustness with it, got 3 without"),
+        (["--save_card"], "save_card: expected --robustness with it"),
+        (["--seed", "0"], "seed: expected --robustness with it, got 0 without"),
+        (["--robustness", "--votes", "2"], "votes: expected none with --robustness, got 2"),
+        (["--robustness", "--page", "x.html"], "page: expected none with --robustness, got x.html"),
+        (["--robustness", "--corruptions", "rust"], "corruptions: expected one of"),
+        (["--robustness", "--corruptions", "noise,"], "corruptions: expected one of"),
+        (["--robustness", "--seed", "-1"], "seed: expected 0 or more, got -1"),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "bricks", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_robustness_needs_a_folder_to_write_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("plotly")
+    (tmp_path / "file").write_text("", "utf-8")
+    assert main(["evaluate", "bricks", "--robustness", "--out", str(tmp_path / "file")]) == 2
+    assert "out: expected a folder, got the file" in capsys.readouterr().err
+
+
+def test_a_predicted_number_has_no_robustness(regressor: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(regressor), "--robustness"]) == 2
+    assert "expected a classifier, got a network that predicts a number" in capsys.readouterr().err

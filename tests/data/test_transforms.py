@@ -22,10 +22,15 @@ EVERY = [
     transforms.RotateUp("z"),
     transforms.RotateUp("y", 0.5),
     transforms.RotateAny(),
+    transforms.Shuffle(),
+    transforms.Corrupt("half_space", 1.0),
+    transforms.Corrupt("rotation", 1.0),
+    transforms.RandomCount(5, 50),
     transforms.Compose(),
     transforms.Compose(transforms.RandomSubset(20), transforms.RotateAny()),
 ]
 REPEATABLE = (transforms.UnitSphere, transforms.Standardise, transforms.FirstSubset, transforms.FarthestSubset)
+ALIKE = (*REPEATABLE, transforms.RandomCount)  # for all clouds of a batch
 every = pytest.mark.parametrize("transform", EVERY, ids=repr)
 
 
@@ -83,7 +88,7 @@ def test_the_generator_decides_and_torchs_own_is_untouched(transform):
 def test_each_cloud_draws_its_own_numbers(transform):
     points = sphere(1)[0].expand(2, -1, -1)
     new, _ = transform(points, None, seeded())
-    random = not isinstance(transform, REPEATABLE) and repr(transform) != "Compose()"
+    random = not isinstance(transform, ALIKE) and repr(transform) != "Compose()"
     assert torch.equal(new[0], new[1]) != random
 
 
@@ -259,9 +264,83 @@ def test_dropout_puts_the_first_point_in_place_of_others():
     assert 0.5 < share.max() < 0.85
 
 
+@pytest.mark.parametrize("name", transforms.CORRUPTIONS)
+def test_a_share_of_the_clouds_is_corrupted_and_the_others_stay(name):
+    points, normals = sphere(400, 20)
+    transform = transforms.Corrupt(name, 0.25, 0.5, 0.9)
+    new, new_normals = transform(points, normals, seeded())
+    changed = ((new != points) | (new_normals != normals)).flatten(1).any(1)
+    assert 70 < changed.sum() < 130
+    assert torch.equal(transforms.Corrupt(name, 0.0)(points, normals, seeded())[0], points)
+
+
+def test_corrupted_clouds_draw_their_own_severities():
+    points, normals = sphere(1000, 100)
+    _, new = transforms.Corrupt("no_normals", 1.0, 0.2, 0.6)(points, normals, seeded())
+    shares = (new == 0).all(2).double().mean(1)
+    assert 0.2 <= shares.min() < 0.22
+    assert 0.58 < shares.max() <= 0.6
+
+
+def test_a_batch_has_one_random_number_of_points():
+    points, normals = sphere(2, 256)
+    generator = seeded()
+    counts = []
+    for _ in range(2000):
+        new, new_normals = transforms.RandomCount(16, 256, share=0.5)(points, normals, generator)
+        assert torch.equal(new, points[:, : new.shape[1]])
+        assert torch.equal(new, new_normals)
+        counts.append(new.shape[1])
+    fewer = sorted(count for count in counts if count < 256)
+    assert 900 < len(fewer) < 1100
+    assert fewer[0] == 16
+    assert 56 <= fewer[len(fewer) // 2] <= 72  # the middle of 16 and 256 by their logarithms
+
+
+def test_a_robust_preset_keeps_some_shapes_clean_and_all_in_the_augmented_unit_sphere():
+    points, normals = sphere(600, 128)
+    train, _ = transforms.preset("robust", points=64)
+    new, new_normals = train(points, normals, seeded())
+    assert new.shape == (600, 64, 3)
+    unknown = (new_normals == 0).all(2).all(1).double().mean()
+    assert unknown == pytest.approx(transforms.ROBUST["no_normals"], abs=0.06)
+    assert new.abs().max() <= 3 / 2 + 0.2
+    distinct = torch.tensor([len({tuple(point) for point in cloud}) for cloud in new.tolist()])
+    assert 0.5 < (distinct == 64).double().mean() < 0.95
+
+
+def test_the_mix_of_a_robust_preset_can_be_changed():
+    """The corruptions come in one order, whatever the order in which they are given."""
+    usual = transforms.preset("robust")[0].transforms
+    changed = {"rotation": [0.5, 10, 20], "points": [1.0, 128], "noise": 0.9}
+    train = transforms.preset("robust-bricks", 256, corruptions=changed)[0].transforms
+    assert train[1] == transforms.Corrupt("noise", 0.9)
+    assert train[6:9] == (
+        transforms.Corrupt("rotation", 0.5, 10, 20),
+        transforms.Corrupt("no_normals", transforms.ROBUST["no_normals"]),
+        transforms.RandomCount(128, 256, 1.0),
+    )
+    assert len(train) == len(usual) + 1
+    assert transforms.RandomCount(64, 1024, transforms.ROBUST["points"]) in usual
+
+
 @pytest.mark.parametrize(
     ("name", "make"),
     [
+        ("corruptions: expected one of .*noise", lambda: transforms.Corrupt("nose", 0.5)),
+        ("corruptions.noise: expected a share", lambda: transforms.Corrupt("noise", 1.5)),
+        ("corruptions.noise: expected severities", lambda: transforms.Corrupt("noise", 0.5, 0.2, 0.1)),
+        ("corruptions.noise", lambda: transforms.preset("robust", corruptions={"noise": [0.5, 0.1]})),
+        ("corruptions.noise", lambda: transforms.preset("robust", corruptions={"noise": True})),
+        ("corruptions.noise", lambda: transforms.preset("robust", corruptions={"noise": "much"})),
+        ("corruptions.points", lambda: transforms.preset("robust", corruptions={"points": [0.5, 0]})),
+        ("corruptions.points", lambda: transforms.preset("robust", corruptions={"points": 2})),
+        ("corruptions.points", lambda: transforms.preset("robust", corruptions={"points": [0.5, 64, 128]})),
+        ("corruptions", lambda: transforms.preset("robust", corruptions={"rust": 0.5})),
+        ("corruptions: .* got basic", lambda: transforms.preset("basic", corruptions={"noise": 0.5})),
+        ("count", lambda: transforms.RandomCount(0, 5)),
+        ("most", lambda: transforms.RandomCount(6, 5)),
+        ("share", lambda: transforms.RandomCount(5, 6, -1)),
         ("count", lambda: transforms.RandomSubset(0)),
         ("count", lambda: transforms.FirstSubset(0)),
         ("count", lambda: transforms.FarthestSubset(-1)),
@@ -296,7 +375,7 @@ def test_presets(name, with_normals):
     normals = torch.nn.functional.normalize(torch.randn(3, 64, 3, generator=seeded(1)), dim=2) if with_normals else None
     train, test = transforms.preset(name, points=32)
     state = torch.get_rng_state()
-    for transform in (train, test):
+    for transform in (train, test):  # 32 points are too few for "robust" to have batches with fewer
         new, new_normals = transform(points, normals, seeded())
         assert new.shape == (3, 32, 3)
         assert (new_normals is None) == (normals is None)
@@ -308,7 +387,7 @@ def test_presets(name, with_normals):
 
 @pytest.mark.parametrize("name", transforms.list_presets())
 def test_default_number_of_points(name):
-    expected = {"set-transformer": 1000, "bricks": 512}.get(name, 1024)
+    expected = {"set-transformer": 1000, "bricks": 512, "robust-bricks": 512}.get(name, 1024)
     assert transforms.preset(name)[1](torch.randn(1, 1100, 3))[0].shape[1] == expected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -173,3 +174,14 @@ def test_a_network_that_predicts_a_number_has_its_card(regressor: Path, tmp_path
     text = (tmp_path / "folder" / "README.md").read_text("utf-8")
     assert "- Predicts: speed in m/s\n" in text
     assert f"- Test R² after the last epoch: {notes['figures']['test_r2']:.4f}\n" in text
+
+
+def test_the_model_card_says_what_the_weights_bear(net: TrainedNetwork, tmp_path: Path) -> None:
+    figures = {"data": "/home/somebody/shapes", "shapes": 9, "clean": 0.9, "curves": {"noise": [[0.1, 0.8]]}}
+    notes = {**net.description.notes, "robustness": figures}
+    TrainedNetwork(net.network, replace(net.description, notes=notes), "mine").save_pretrained(tmp_path / "hub")
+    text = (tmp_path / "hub" / "README.md").read_text("utf-8")
+    assert "## Robustness" in text
+    assert "Measured on 9 test shapes of shapes, accuracy in %: 90.0 on clean shapes." in text
+    assert "- noise (standard deviation, radius of the shape = 1): 80.0 at 0.1" in text
+    assert "somebody" not in text

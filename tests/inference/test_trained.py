@@ -24,7 +24,9 @@ FILE = Path("folder") / "a.safetensors"
 def test_the_view_is_that_of_the_training() -> None:
     data = {"preset": "bricks", "points": 24}
     view = view_of(Description("basic", {"normals": False}, (), {"data": data}), FILE)
-    assert (view.preset, view.points, view.normals) == ("bricks", 24, False)
+    assert (view.preset, view.points, view.normals, view.corruptions) == ("bricks", 24, False, {})
+    data = {"preset": "robust", "points": 24, "corruptions": {"noise": 0.5}}
+    assert view_of(Description("basic", {}, (), {"data": data}), FILE).corruptions == {"noise": 0.5}
 
 
 def test_the_default_view() -> None:
@@ -34,7 +36,7 @@ def test_the_default_view() -> None:
         assert not view_of(Description(model, {}), FILE).normals
 
 
-@pytest.mark.parametrize("data", [{"points": "many"}, {"points": 0}, {"preset": "soup"}, [1, 2]])
+@pytest.mark.parametrize("data", [{"points": "many"}, {"points": 0}, {"preset": "soup"}, {"corruptions": 3}, [1, 2]])
 def test_a_view_that_cannot_be_is_refused(data) -> None:
     with pytest.raises(WeightsError, match=r"a\.safetensors: expected a valid preset and number of points"):
         view_of(Description("basic", {}, (), {"data": data}), FILE)

@@ -10,7 +10,7 @@ import torch
 from helpers.numbers import ellipsoids
 
 from sampled_transformer.data import DataError, Pack, write_pack
-from sampled_transformer.data.transforms import preset
+from sampled_transformer.data.transforms import Corrupt, preset
 from sampled_transformer.training.loading import (
     Batches,
     choose_points,
@@ -163,8 +163,27 @@ def test_presets_that_were_asked_for_or_usual():
     assert choose_preset(DataOptions("bricks", preset="none"), "pretrain") == "none"
     with pytest.raises(ValueError, match=r"data\.preset: expected one of .*, got 'brick'; did you mean 'bricks'\?"):
         choose_preset(DataOptions("x", preset="brick"), "pretrain")
+    robust = DataOptions("x", preset="robust", corruptions={"noise": 0.5})
+    assert choose_preset(robust, "pretrain") == "robust"
+    for options, message in (
+        (replace(robust, preset=None), r"data\.corruptions: expected the preset robust or robust-bricks"),
+        (replace(robust, corruptions={"nois": 0.5}), r"data\.corruptions: expected one of .*did you mean 'noise'"),
+        (replace(robust, corruptions={"noise": 2}), r"data\.corruptions\.noise: expected a share from 0 to 1, got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            choose_preset(options, "pretrain")
     with pytest.raises(ValueError, match=r"data\.normals: expected false"):
         refuse_normals(DataOptions("x", normals=True))
+
+
+def test_a_view_has_the_corruptions_of_its_training(pack_folder):
+    mix = {"points": 0.0, "noise": [1.0, 0.5, 0.5]}
+    options = DataOptions(str(pack_folder), points=24, preset="robust", corruptions=mix)
+    view = load_splits(options, 0).view
+    assert view.corruptions == mix
+    train = view.transforms()[0]
+    assert Corrupt("noise", 1.0, 0.5, 0.5) in train.transforms
+    assert Corrupt("noise", 1.0, 0.5, 0.5) not in replace(view, corruptions={}).transforms()[0].transforms
 
 
 def test_a_data_set_of_three_needs_the_name_of_one(tmp_path):

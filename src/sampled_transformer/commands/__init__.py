@@ -24,13 +24,20 @@ from .probe import probe
 from .reconstruct import reconstruct
 from .report import report
 from .train import train
+from .weights_info import weights_info
+from .weights_list import weights_list
 
 LABORATORY = "sampled_transformer_lab"
 Function = Callable[..., Any]
 
-FAMILIES = {"data": "List, show and pack data sets.", "cluster": "Amortised clustering."}
+FAMILIES = {
+    "data": "List, show and pack data sets.",
+    "weights": "List and describe trained weights.",
+    "cluster": "Amortised clustering.",
+}
 COMMANDS: dict[str, Function | dict[str, Function]] = {
     "data": {"list": data_list, "info": data_info, "pack": data_pack},
+    "weights": {"list": weights_list, "info": weights_info},
     "pretrain": pretrain,
     "train": train,
     "probe": probe,

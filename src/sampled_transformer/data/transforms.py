@@ -7,8 +7,9 @@ its own random numbers, without a loop over clouds. Normals turn with the points
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -16,8 +17,8 @@ from torch.nn.functional import normalize
 
 from ..geometry import farthest_points
 from ..support.registry import look_up
-
-Cloud = tuple[Tensor, Tensor | None]
+from .corruptions import CORRUPTIONS
+from .draws import Cloud, about_axis, from_quaternion, normal, pick, turn, uniform
 
 
 class Transform(ABC):
@@ -110,10 +111,10 @@ class RandomSubset(Transform):
         batch, n, _ = points.shape
         _check_enough(points, 1 if self.replace else self.count)
         if self.replace:
-            indices = (_uniform((batch, self.count), points, generator) * n).long().clamp(max=n - 1)
+            indices = (uniform((batch, self.count), points, generator) * n).long().clamp(max=n - 1)
         else:
-            indices = _uniform((batch, n), points, generator).argsort(1)[:, : self.count]
-        return _pick(points, normals, indices)
+            indices = uniform((batch, n), points, generator).argsort(1)[:, : self.count]
+        return pick(points, normals, indices)
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class FarthestSubset(Transform):
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         _check_enough(points, self.count)
-        return _pick(points, normals, farthest_points(points, self.count))
+        return pick(points, normals, farthest_points(points, self.count))
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,8 @@ class PointDropout(Transform):
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
         batch, n, _ = points.shape
-        ratio = _uniform((batch, 1, 1), points, generator) * self.max_ratio
-        dropped = _uniform((batch, n, 1), points, generator) < ratio
+        ratio = uniform((batch, 1, 1), points, generator) * self.max_ratio
+        dropped = uniform((batch, n, 1), points, generator) < ratio
         points = torch.where(dropped, points[:, :1], points)
         return points, None if normals is None else torch.where(dropped, normals[:, :1], normals)
 
@@ -183,7 +184,7 @@ class RandomScale(Transform):
             raise ValueError(f"low, high: expected 0 < low <= high, got {self.low} and {self.high}")
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
-        drawn = _uniform((len(points), 1, 3 if self.per_axis else 1), points, generator)
+        drawn = uniform((len(points), 1, 3 if self.per_axis else 1), points, generator)
         scale = (self.low + (self.high - self.low) * drawn).to(points.dtype)
         if normals is not None and self.per_axis:
             stretched = normals / scale.to(normals.dtype)
@@ -199,7 +200,7 @@ class RandomShift(Transform):
     amount: float
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
-        drawn = _uniform((len(points), 1, 3), points, generator)
+        drawn = uniform((len(points), 1, 3), points, generator)
         return points + (self.amount * (2 * drawn - 1)).to(points.dtype), normals
 
 
@@ -211,7 +212,7 @@ class Jitter(Transform):
     clip: float = 0.05
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
-        noise = (self.sigma * _normal(tuple(points.shape), points, generator)).clamp(-self.clip, self.clip)
+        noise = (self.sigma * normal(tuple(points.shape), points, generator)).clamp(-self.clip, self.clip)
         return points + noise.to(points.dtype), normals
 
 
@@ -227,15 +228,8 @@ class RotateUp(Transform):
             raise ValueError(f'axis: expected "x", "y" or "z", got {self.axis!r}')
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
-        angle = self.max_angle * (2 * _uniform((len(points),), points, generator) - 1)
-        up = "xyz".index(self.axis)
-        right, ahead = (up + 1) % 3, (up + 2) % 3
-        rotation = angle.new_zeros((len(points), 3, 3))
-        rotation[:, up, up] = 1
-        rotation[:, right, right] = rotation[:, ahead, ahead] = angle.cos()
-        rotation[:, ahead, right] = angle.sin()
-        rotation[:, right, ahead] = -angle.sin()
-        return _turn(points, normals, rotation)
+        angle = self.max_angle * (2 * uniform((len(points),), points, generator) - 1)
+        return turn(points, normals, about_axis(self.axis, angle))
 
 
 @dataclass(frozen=True)
@@ -243,18 +237,101 @@ class RotateAny(Transform):
     """Rotate each cloud by a uniformly random rotation, drawn as a random unit quaternion."""
 
     def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
-        w, *axis = normalize(_normal((len(points), 4), points, generator), dim=1).unbind(1)
-        vector = torch.stack(axis, 1)
-        x, y, z = axis
-        zero = torch.zeros_like(w)
-        cross = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], 1).view(-1, 3, 3)
-        identity = torch.eye(3, device=points.device, dtype=w.dtype)
-        cosine = (2 * w.square() - 1).view(-1, 1, 1)
-        rotation = cosine * identity + 2 * vector.unsqueeze(2) * vector.unsqueeze(1) + 2 * w.view(-1, 1, 1) * cross
-        return _turn(points, normals, rotation)
+        quaternion = normalize(normal((len(points), 4), points, generator), dim=1)
+        return turn(points, normals, from_quaternion(quaternion))
+
+
+# Corruption
+
+
+@dataclass(frozen=True)
+class Shuffle(Transform):
+    """Put the points of each cloud in random order."""
+
+    def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
+        return pick(points, normals, uniform(tuple(points.shape[:2]), points, generator).argsort(1))
+
+
+@dataclass(frozen=True)
+class Corrupt(Transform):
+    """Corrupt a random share of the clouds, each with its own severity U(low, high); the others stay as they are.
+
+    Args:
+        name: One of `CORRUPTIONS`.
+        share: Probability of each cloud.
+        low, high: Severities (default: those of the corruption).
+    """
+
+    name: str
+    share: float
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        look_up("corruptions", self.name, CORRUPTIONS)
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"corruptions.{self.name}: expected a share from 0 to 1, got {self.share}")
+        low, high = self.severities
+        if not 0 <= low <= high < math.inf:
+            raise ValueError(f"corruptions.{self.name}: expected severities 0 <= low <= high, got {low} and {high}")
+
+    @property
+    def severities(self) -> tuple[float, float]:
+        usual = CORRUPTIONS[self.name]
+        return usual.low if self.low is None else self.low, usual.high if self.high is None else self.high
+
+    def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
+        low, high = self.severities
+        drawn = uniform((2, len(points)), points, generator)
+        chosen = (drawn[0] < self.share).nonzero().squeeze(1)  # the others shall cost nothing
+        severity = low + (high - low) * drawn[1, chosen]
+        some = None if normals is None else normals[chosen]
+        new, new_normals = CORRUPTIONS[self.name].function(points[chosen], some, severity, generator)
+        points = points.index_copy(0, chosen, new)
+        if normals is not None and new_normals is not None:
+            normals = normals.index_copy(0, chosen, new_normals)
+        return points, normals
+
+
+@dataclass(frozen=True)
+class RandomCount(Transform):
+    """The first m points, one m for the whole batch: `most`, or in a share of the batches fewer, down to `least`.
+
+    log m is uniform, so that as many batches have 64 to 128 points as have 512 to 1,024.
+    """
+
+    least: int
+    most: int
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_count(self.least)
+        if self.most < self.least:
+            raise ValueError(f"most: expected at least {self.least}, as least, got {self.most}")
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share: expected 0 to 1, got {self.share}")
+
+    def apply(self, points: Tensor, normals: Tensor | None, generator: Generator | None) -> Cloud:
+        chance, place = uniform((2,), points, generator).tolist()
+        count = self.most
+        if chance < self.share:
+            count = round(math.exp(math.log(self.least) + place * (math.log(self.most) - math.log(self.least))))
+        return FirstSubset(count)(points, normals)
 
 
 # Presets
+
+# The share of the shapes of "robust" that each corruption meets, and the share of batches with fewer points.
+ROBUST = {
+    "noise": 0.2,
+    "outliers": 0.3,
+    "half_space": 0.3,
+    "crop": 0.2,
+    "sparse": 0.2,
+    "no_normals": 0.3,
+    "points": 0.5,
+}
+ROBUST_LEAST = 64  # points of a batch
 
 
 def _pretrain(points: int) -> tuple[Compose, Compose]:
@@ -291,6 +368,37 @@ def _bricks(points: int) -> tuple[Compose, Compose]:
     return train, Compose(FirstSubset(points))
 
 
+def _robust(points: int, changes: Mapping[str, Any] | None = None, per_axis: bool = True) -> tuple[Compose, Compose]:
+    mix = {name: _mixed(name, value) for name, value in {**ROBUST, **(changes or {})}.items()}
+    share, least = [*mix.pop("points"), ROBUST_LEAST][:2]
+    train = Compose(
+        Shuffle(),
+        # In the order of the table: noise and outliers before what repeats points, so that equal points stay equal.
+        *(Corrupt(name, *mix[name]) for name in CORRUPTIONS if name in mix),
+        RandomCount(min(int(least), points), points, share),
+        UnitSphere(),
+        RandomScale(2 / 3, 3 / 2, per_axis),
+        RandomShift(0.2),
+    )
+    return train, Compose(FirstSubset(points), UnitSphere())
+
+
+def _mixed(name: str, value: Any) -> list[float]:
+    """A share, or a list of a share and what follows it, as a list."""
+    look_up("corruptions", name, {**CORRUPTIONS, "points": None})
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    lengths, form = ((1, 2), "[share, fewest points]") if name == "points" else ((1, 3), "[share, low, high]")
+    if len(values) not in lengths or any(type(one) not in (int, float) for one in values):
+        raise ValueError(f"corruptions.{name}: expected a share or {form}, got {value}")
+    if name == "points" and not (0 <= values[0] <= 1 and min(values[1:], default=1) >= 1):
+        raise ValueError(f"corruptions.points: expected a share from 0 to 1 and at least 1 point, got {value}")
+    return values
+
+
+def _robust_bricks(points: int, changes: Mapping[str, Any] | None = None) -> tuple[Compose, Compose]:
+    return _robust(points, changes, per_axis=False)
+
+
 def _resampled(points: int) -> tuple[Compose, Compose]:
     return Compose(RandomSubset(points)), Compose(FirstSubset(points))
 
@@ -299,7 +407,7 @@ def _none(points: int) -> tuple[Compose, Compose]:
     return Compose(FirstSubset(points)), Compose(FirstSubset(points))
 
 
-PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # name: builder, default points
+PRESETS: dict[str, tuple[Callable[..., tuple[Compose, Compose]], int]] = {  # name: builder, default points
     "pretrain": (_pretrain, 1024),
     "finetune-modelnet40": (_finetune, 1024),
     "finetune-scanobjectnn": (_finetune, 1024),
@@ -308,6 +416,8 @@ PRESETS: dict[str, tuple[Callable[[int], tuple[Compose, Compose]], int]] = {  # 
     "basic-strong": (_basic_strong, 1024),
     "basic-ordered": (_basic_ordered, 1024),
     "bricks": (_bricks, 512),
+    "robust": (_robust, 1024),
+    "robust-bricks": (_robust_bricks, 512),
     "resampled": (_resampled, 1024),
     "none": (_none, 1024),
 }
@@ -318,7 +428,9 @@ def list_presets() -> list[str]:
     return list(PRESETS)
 
 
-def preset(name: str, points: int | None = None, *, rotate: str | None = None) -> tuple[Compose, Compose]:
+def preset(
+    name: str, points: int | None = None, *, rotate: str | None = None, corruptions: Mapping[str, Any] | None = None
+) -> tuple[Compose, Compose]:
     """The transforms for training and for testing. The ones for testing are not random.
 
     - "pretrain": Point-MAE on ShapeNet. Random subset, unit sphere, scale U(2/3, 3/2) per axis, shift 0.2.
@@ -334,6 +446,8 @@ def preset(name: str, points: int | None = None, *, rotate: str | None = None) -
       mechanism that reads the order of the points, such as "sparse", is itself only here: a random subset comes in a
       fresh random order.
     - "bricks": as "basic-strong", but with one scale for all axes, because proportions tell the bricks apart.
+    - "robust": some shapes get noise, outliers, missing parts or fewer points, some batches have fewer points, down to
+      64; then unit sphere, scale and shift as in "basic-strong". "robust-bricks" has one scale for all axes.
     - "resampled": a random subset, otherwise unchanged: for numbers to predict, which scaling may change.
     - "none": the first points, unchanged.
 
@@ -341,9 +455,13 @@ def preset(name: str, points: int | None = None, *, rotate: str | None = None) -
         name: One of `list_presets()`.
         points: Points per cloud (default: 1000 for "set-transformer", 512 for "bricks", 1024 otherwise).
         rotate: "x", "y" or "z": in training, also rotate by a random angle about this axis.
+        corruptions: For "robust", other shares than those of `ROBUST`, such as {"noise": 0.5}, or with severities,
+            {"noise": [0.5, 0, 0.02]}; {"points": [0.5, 128]} is the share of batches with fewer points, down to 128.
     """
     build, default = look_up("preset", name, PRESETS)
-    train, test = build(default if points is None else points)
+    if corruptions and build not in (_robust, _robust_bricks):
+        raise ValueError(f"corruptions: expected the preset robust or robust-bricks to have some, got {name}")
+    train, test = build(default if points is None else points, *([corruptions] if corruptions else []))
     return train if rotate is None else Compose(*train.transforms, RotateUp(rotate)), test
 
 
@@ -358,30 +476,3 @@ def _check_count(count: int) -> None:
 def _check_enough(points: Tensor, count: int) -> None:
     if points.shape[1] < count:
         raise ValueError(f"points: expected at least {count} per cloud, got {points.shape[1]}")
-
-
-def _uniform(shape: tuple[int, ...], points: Tensor, generator: Generator | None) -> Tensor:
-    """U(0, 1) in at least float32, drawn on the generator's device and moved to the device of the points."""
-    device = points.device if generator is None else generator.device
-    return torch.rand(shape, generator=generator, device=device).to(points.device, _wide(points))
-
-
-def _normal(shape: tuple[int, ...], points: Tensor, generator: Generator | None) -> Tensor:
-    """N(0, 1), drawn as in `_uniform`."""
-    device = points.device if generator is None else generator.device
-    return torch.randn(shape, generator=generator, device=device).to(points.device, _wide(points))
-
-
-def _wide(points: Tensor) -> torch.dtype:
-    return torch.promote_types(points.dtype, torch.float32)
-
-
-def _pick(points: Tensor, normals: Tensor | None, indices: Tensor) -> Cloud:
-    indices = indices.unsqueeze(2).expand(-1, -1, 3)
-    return points.gather(1, indices), None if normals is None else normals.gather(1, indices)
-
-
-def _turn(points: Tensor, normals: Tensor | None, rotation: Tensor) -> Cloud:
-    transposed = rotation.transpose(1, 2)
-    turned = points @ transposed.to(points.dtype)
-    return turned, None if normals is None else normals @ transposed.to(normals.dtype)

@@ -95,18 +95,24 @@ def load_with_test_split(
 
 
 def load_test_split(
-    description: Description, weights: Path, source: str | None, root: str | None, numbers: bool = False
+    description: Description,
+    weights: Path,
+    source: str | None,
+    root: str | None,
+    numbers: bool = False,
+    points: int | None = None,
 ) -> tuple[View, Pack, str]:
     """A network's view of shapes, and the test split of `source` (default: its own data set).
 
-    With `numbers`, its labels are numbers to predict, not classes.
+    With `numbers`, its labels are numbers to predict, not classes. From a folder of files we draw `points` (default:
+    as many as the network reads).
     """
     view = view_of(description, weights)
     if source is None:
         source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
     if source is None:
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
-    pack = load_split(source, root, "test", view.points, numbers)
+    pack = load_split(source, root, "test", max(points or 0, view.points), numbers)
     if numbers and not pack.has_numbers:
         raise DataError(f"{printable(source)}: expected shapes with numbers to predict, got classes")
     check_normals(pack, view, printable(source))

@@ -12,7 +12,9 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, ModelHubMixin
 from huggingface_hub.errors import HFValidationError
 
 from ..weights import FILE, Description, download_weights, not_on_the_hub, save_model
-from .target import NOTE, target_of
+from .card import facts
+from .robustness import card_lines
+from .target import NOTE
 from .trained_network import TrainedNetwork, load
 
 PAPER = "https://openreview.net/forum?id=F7f4BYnDAIc"
@@ -75,12 +77,11 @@ def without_folders(notes: Any) -> Any:
 
 def model_card(description: Description, name: str, license: str | None = None) -> ModelCard:
     """A model card with the figures that the description of the weights has."""
-    notes, path = without_folders(description.notes), Path(name)
+    public, path = replace(description, notes=without_folders(description.notes)), Path(name)
+    notes = public.notes
     title = path.parent.name if path.name == FILE else path.name
     data = notes.get("data") or {}
-    source, points = data.get("source"), data.get("points")
-    accuracy, r2 = (notes.get("figures", {}).get(f"test_{key}") for key in ("accuracy", "r2"))
-    target = target_of(description, name)
+    source, accuracy = data.get("source"), notes.get("figures", {}).get("test_accuracy")
     results = None
     if accuracy is not None and source is not None:
         results = [EvalResult("point-cloud-classification", source, source, "accuracy", accuracy)]
@@ -96,17 +97,10 @@ def model_card(description: Description, name: str, license: str | None = None) 
     attention = description.options.get("attention")
     kind = f"A network `{description.model}`" + (f" with `{attention}` attention" if attention else "")
     lines.append(f"{kind}, after [Sampled Transformer for Point Sets]({PAPER}).")
-    facts = {
-        "Trained on": source,
-        "Points per set": points,
-        "Recipe": notes.get("recipe"),
-        "Epochs": notes.get("epochs"),
-        "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
-        "Predicts": None if target is None else target.name,
-        "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
-        "Classes": ", ".join(description.classes) or None,
-    }
-    lines += ["", *(f"- {key}: {value}" for key, value in facts.items() if value is not None)]
+    lines += ["", *(f"- {title}: {value}" for title, value in facts(public, name).items())]
+    borne = card_lines(notes)
+    if borne:
+        lines += ["", "## Robustness", "", f"Measured {borne[0]}.", "", *(f"- {line}" for line in borne[1:])]
     call = "net.features(points)" if description.model == "mae" else "net.predict(points)"
     if not description.model.endswith("-mixture"):
         code = ["import sampled_transformer as st", "", 'net = st.load("OWNER/NAME")  # this repository', call]

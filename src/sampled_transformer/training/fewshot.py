@@ -136,7 +136,8 @@ def load_both(options: DataOptions, usual_points: int) -> tuple[Pack, Pack, View
     name = choose_preset(options, "finetune-modelnet40")
     refuse_normals(options)
     train, test = (load_split(options.source, options.root, split, options.points) for split in ("train", "test"))
-    return train, test, View(name, choose_points(options, (train, test), usual_points), False)
+    points = choose_points(options, (train, test), usual_points)
+    return train, test, View(name, points, False, corruptions=options.corruptions)
 
 
 def few_shot(

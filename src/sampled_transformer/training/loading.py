@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,14 +31,18 @@ def derive(seed: int, *numbers: int) -> int:
 
 @dataclass(frozen=True)
 class View:
-    """How a network sees shapes: the transforms of a preset, the number of points, and whether there are normals."""
+    """How a network sees shapes: the transforms of a preset, the number of points, and whether there are normals.
+
+    `corruptions` are those of the preset "robust", where they differ from the usual ones.
+    """
 
     preset: str
     points: int
     normals: bool
+    corruptions: Mapping[str, Any] = field(default_factory=dict)
 
     def transforms(self) -> tuple[Transform, Transform]:
-        return preset(self.preset, self.points)
+        return preset(self.preset, self.points, corruptions=self.corruptions)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ def load_splits(options: DataOptions, seed: int) -> Splits:
     normals = options.normals
     if normals is None:
         normals = train.normals is not None and test.normals is not None
-    view = View(name, points, normals)
+    view = View(name, points, normals, corruptions=options.corruptions)
     check_normals(train, view, where)
     check_normals(test, view, where)
     validation = None
@@ -78,6 +83,10 @@ def choose_preset(options: DataOptions, usual: str) -> str:
     """The requested preset, else `bricks` for bricks, else the default."""
     name = options.preset or ("bricks" if options.source == "bricks" else usual)
     look_up("data.preset", name, PRESETS)
+    try:
+        preset(name, corruptions=options.corruptions)
+    except ValueError as error:
+        raise ValueError(f"data.{error}") from None
     return name
 
 

@@ -95,7 +95,8 @@ def load_corpus(options: DataOptions) -> Splits:
     train = load_shapes(options.source, options.root, "train", options.points)
     if len(train) < 2:
         raise DataError(f"{printable(options.source)}: expected at least 2 training shapes, got {len(train)}")
-    return Splits(train, None, None, View(name, choose_points(options, [train], PRESETS[name][1]), False))
+    points = choose_points(options, [train], PRESETS[name][1])
+    return Splits(train, None, None, View(name, points, False, corruptions=options.corruptions))
 
 
 def can_be_probed(pack: Pack) -> bool:

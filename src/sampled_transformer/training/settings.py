@@ -25,6 +25,8 @@ class DataOptions:
         normals: Use normals (default: when the data has them).
         preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`, or
             "resampled" if labels are numbers, "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
+        corruptions: For the presets "robust" and "robust-bricks", other shares of corrupted shapes than the usual ones,
+            such as --data.corruptions.noise 0.5, or with severities, --data.corruptions.noise "[0.5, 0, 0.02]".
         validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on.
         batch: Shapes per training step and device.
     """
@@ -36,6 +38,7 @@ class DataOptions:
     points: int | None = None
     normals: bool | None = None
     preset: str | None = None
+    corruptions: Mapping[str, Any] = field(default_factory=dict)
     validation: float = 0.0
     batch: int = 64
 

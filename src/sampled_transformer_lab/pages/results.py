@@ -20,6 +20,7 @@ from .peers import peers_section
 from .point_order import point_order_section
 from .practice import practice_section
 from .recipe import recipe_section
+from .robustness import robustness_section
 from .search import search_section
 from .shipped import shipped_section
 from .softened import softened_section
@@ -57,6 +58,7 @@ TITLES = {
     "pyramid-places": "Places for attention",
     "peers": "Beside its peers",
     "calibration": "Calibration",
+    "robustness": "What the weights bear",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
@@ -121,6 +123,7 @@ def results_pages(results: Path) -> dict[str, str]:
         ("speed", "bench", speed_section),
         ("agreement", "agreement", agreement_section),
         ("weights", "weights", shipped_section),
+        ("robustness", "robustness", robustness_section),
         ("recipe-search", "recipe-search", recipe_section),
     ):
         if (results / place).is_dir():

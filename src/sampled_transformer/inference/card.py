@@ -1,0 +1,33 @@
+"""What a weights file says about itself, for people: `weights info` and model cards show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..weights import Description
+from .target import target_of
+
+
+def facts(description: Description, name: str) -> dict[str, str]:
+    """What the description of the weights `name` has to say, by title; what it does not know is left out."""
+    notes = description.notes
+    data, figures = _below(notes, "data"), _below(notes, "figures")
+    accuracy, r2 = (figures.get(f"test_{key}") for key in ("accuracy", "r2"))
+    target = target_of(description, name)
+    found = {
+        "Trained on": data.get("source"),
+        "Points per set": data.get("points"),
+        "Recipe": notes.get("recipe"),
+        "Epochs": notes.get("epochs"),
+        "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
+        "Predicts": None if target is None else target.name,
+        "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
+        "Classes": ", ".join(description.classes) or None,
+    }
+    return {title: str(value) for title, value in found.items() if value is not None}
+
+
+def _below(notes: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = notes.get(name)
+    return found if isinstance(found, Mapping) else {}

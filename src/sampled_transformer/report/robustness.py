@@ -1,0 +1,64 @@
+"""The robustness page of one evaluation: accuracy against severity, one curve per corruption."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..inference.robustness import table
+from ..support.atomic import atomic_write
+from .page import COLOURS, as_html, document, graph_objects
+
+
+def write_page(path: Path, result: dict[str, Any]) -> None:
+    """Write the page for a result of `evaluate_robustness`."""
+    page = robustness_page(result)
+    with atomic_write(path) as file:
+        file.write(page.encode("utf-8"))
+
+
+def robustness_page(result: dict[str, Any]) -> str:
+    """The robustness page as HTML."""
+    title = f"Robustness of {result['weights']} on {result['data']}"
+    normals = " with normals" if result["normals"] else ""
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{result['shapes']} test shapes, {result['points']} points{normals}. Every shape is corrupted first and "
+        "then treated as <code>predict</code> treats a file: as many points as the network reads, normalised. The "
+        f"dotted line is the accuracy on clean shapes, {100 * result['clean']['accuracy']:.1f} %.</p>",
+    ]
+    if "command" in result:
+        body.append(f"<p><code>{escape(result['command'])}</code></p>")
+    for number, curve in enumerate(result["corruptions"].values()):
+        body.append(f"<h2>{escape(curve['title'])}</h2>")
+        body.append(as_html(diagram(curve, result["clean"]["accuracy"]), script=number == 0))
+        for row in curve["left_out"]:
+            body.append(f'<p class="note">{row["severity"]} left out, because {escape(row["reason"])}.</p>')
+    return document(title, [*body, f"<pre>{escape(table(result))}</pre>"])
+
+
+def diagram(curve: dict[str, Any], clean: float) -> Any:
+    """Accuracy against severity. Numbers of points and factors are on a logarithmic axis, kinds of normals on none."""
+    page = graph_objects().Figure()
+    x = [row["severity"] for row in curve["levels"]]
+    for key, name, colour in (
+        ("accuracy", "accuracy", COLOURS[0]),
+        ("mean_class_accuracy", "mean over classes", COLOURS[5]),
+    ):
+        page.add_scatter(
+            x=x,
+            y=[row[key] for row in curve["levels"]],
+            mode="lines+markers",
+            name=name,
+            line={"color": colour},
+            hovertemplate="%{x}: %{y:.1%}<extra></extra>",
+        )
+    page.add_hline(y=clean, line={"color": "#999", "dash": "dot"})
+    kinds = any(isinstance(level, str) for level in x)
+    spread = not kinds and x and min(x) > 0 and max(x) / min(x) >= 8 and max(x) > 1 and "degrees" not in curve["unit"]
+    page.update_layout(template="plotly_white", height=380, width=640, margin={"t": 20})
+    ticks = {"type": "log", "tickvals": x} if spread else {}
+    page.update_xaxes(title=curve["unit"], **ticks)
+    page.update_yaxes(title="accuracy", range=[0, 1.03], tickformat=".0%")
+    return page
