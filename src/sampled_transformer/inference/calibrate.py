@@ -125,7 +125,7 @@ def calibrate_on(
     found = calibration((logits / temperature).softmax(2), labels, temperature)
     before, after = found.get("before", found["ways"]), found["ways"]
     notes: dict[str, Any] = {NOTE: {"temperature": temperature, "shapes": len(held)}}
-    result = {"held_out": len(held), "temperature": temperature, "alarms": None}
+    result: dict[str, Any] = {"held_out": len(held), "temperature": temperature, "alarms": None}
     result |= {"before": _figures(before), "after": _figures(after)}
     beside: dict[str, Tensor] = {}
     if not too_few(len(held), alarms):

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -34,7 +33,7 @@ from .trained import cycle_probabilities, head_passes
 
 NOTE = "familiarity"  # where the notes of a weights file keep the two numbers
 TENSORS = ("anchors", "scale", "scores")
-ANCHORS = 256  # training shapes to keep: 800 of them find hardly more strangers
+ANCHORS = 256  # training shapes to keep, equally many of each class; 800 find hardly more strangers
 MOST_SCORES = 4096  # held-out scores to keep
 ALARMS = 0.05
 LEAST_VARIANCE = 1e-3  # of a feature, as a share of the mean variance; some features never change
@@ -82,8 +81,7 @@ class Familiarity:
         train = train.float()
         variance = torch.stack([train[labels == label].var(0, correction=0) for label in labels.unique()]).mean(0)
         scale = (variance + LEAST_VARIANCE * variance.mean()).clamp(min=1e-12).rsqrt()
-        order = np.random.default_rng(seed).permutation(len(train))[:ANCHORS]
-        anchors = train[torch.from_numpy(order)]
+        anchors = train[_balanced(labels, ANCHORS, seed)]
         distance, energy = nearest(features.float() * scale, anchors * scale), logits.float().logsumexp(1)
         scale = scale / distance.std(correction=0).clamp(min=1e-6)
         weight = float(1 / energy.std(correction=0).clamp(min=1e-6))
@@ -144,6 +142,15 @@ class Ask:
 def too_few(held_out: int, alarms: float) -> bool:
     """Whether so few held-out shapes cannot keep a false-alarm rate."""
     return 1 / (held_out + 1) > alarms
+
+
+def _balanced(labels: Tensor, count: int, seed: int) -> Tensor:
+    """The numbers of about `count` shapes, equally many of each class where there are enough."""
+    source = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(labels), generator=source)
+    classes = labels.unique()
+    each = max(1, count // len(classes))
+    return torch.cat([order[labels[order] == label][:each] for label in classes])
 
 
 def nearest(x: Tensor, anchors: Tensor) -> Tensor:

@@ -12,7 +12,9 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, ModelHubMixin
 from huggingface_hub.errors import HFValidationError
 
 from ..weights import FILE, Description, download_weights, not_on_the_hub, save_model
+from .familiarity import NOTE as FAMILIARITY
 from .target import NOTE, target_of
+from .temperature import NOTE as CALIBRATION
 from .trained_network import TrainedNetwork, load
 
 PAPER = "https://openreview.net/forum?id=F7f4BYnDAIc"
@@ -104,6 +106,7 @@ def model_card(description: Description, name: str, license: str | None = None) 
         "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
         "Predicts": None if target is None else target.name,
         "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
+        **_honesty(notes),
         "Classes": ", ".join(description.classes) or None,
     }
     lines += ["", *(f"- {key}: {value}" for key, value in facts.items() if value is not None)]
@@ -112,3 +115,15 @@ def model_card(description: Description, name: str, license: str | None = None) 
         code = ["import sampled_transformer as st", "", 'net = st.load("OWNER/NAME")  # this repository', call]
         lines += ["", "```python", *code, "```"]
     return ModelCard("\n".join([*lines, ""]))
+
+
+def _honesty(notes: Mapping[str, Any]) -> dict[str, str]:
+    """What `calibrate` stored, as facts of a model card."""
+    fitted, known = notes.get(CALIBRATION), notes.get(FAMILIARITY)
+    facts = {}
+    if fitted:
+        shapes = f"{fitted.get('shapes')} held-out training shapes"
+        facts["Temperature"] = f"{fitted['temperature']:.3f}, fitted on {shapes}"
+    if known:
+        facts["Says what is unfamiliar"] = f"with a false-alarm rate of {100 * known['alarms']:g} %"
+    return facts

@@ -87,9 +87,7 @@ class Predictor:
             found = answer.top(top)
         except DataError as error:
             return self.failure(str(path), error)
-        likeliest = [
-            {"class": one.name, "probability": one.probability, "spread": one.spread} for one in answer.top(top)
-        ]
+        likeliest = [{"class": one.name, "probability": one.probability, "spread": one.spread} for one in found]
         strange = {"familiar": answer.familiar, "strangeness": answer.strangeness}
         return Answer(str(path), likeliest, list(prepared.notes), **strange)
 

@@ -132,12 +132,13 @@ class Run:
         return run
 
     def describe(self, row: Row) -> Description:
+        share = self.settings.data.validation
         notes = {
             "data": {
                 "source": self.settings.data.source,
                 "root": self.settings.data.root,
-                "validation": self.settings.data.validation,
                 **asdict(self.splits.view),
+                **({"validation": share} if share else {}),  # `calibrate` has to know what was held out
             },
             "recipe": self.settings.recipe,
             "init": self.settings.init,
