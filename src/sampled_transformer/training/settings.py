@@ -25,7 +25,8 @@ class DataOptions:
         normals: Use normals (default: when the data has them).
         preset: Resampling and augmentation (default: "bricks" for bricks; for other data "basic-strong" in `train`, or
             "resampled" if labels are numbers, "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
-        validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on.
+        validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on, and to
+            fit honest probabilities on, as `calibrate` does.
         batch: Shapes per training step and device.
     """
 
