@@ -139,4 +139,4 @@ def main(name: str, root: str | None = None, results: Path = Path("results/weigh
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)

@@ -19,11 +19,12 @@ from ..support.printable import printable
 from ..training.loading import Batches, View, check_normals, hold_out, load_split
 from ..weights import Description, WeightsError, add_to_model, describe_model, load_model
 from .calibration import calibration
-from .familiarity import ALARMS, Familiarity, too_few
+from .familiarity import ALARMS, Familiarity, balanced, too_few
 from .temperature import NOTE, fit_temperature
 from .trained import check_classifier, cycle_logits, head_passes, pick_device, view_of
 
 PASSES = 8  # as many as `predict` averages over
+MOST_SHAPES = 2048  # training shapes whose features we look at
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,9 @@ def calibrate_on(
     result |= {"before": _figures(before), "after": _figures(after)}
     beside: dict[str, Tensor] = {}
     if not too_few(len(held), alarms):
-        seen = _ask(network, train, view, 1, batch, place)[1]
-        known = Familiarity.fit(seen, torch.from_numpy(train.labels), (features, logits[0]), alarms)
+        chosen = balanced(torch.from_numpy(train.labels), MOST_SHAPES).sort().values
+        seen = _ask(network, train.select(chosen.numpy()), view, 1, batch, place)[1]
+        known = Familiarity.fit(seen, torch.from_numpy(train.labels)[chosen], (features, logits[0]), alarms)
         notes, beside, result = {**notes, **known.notes()}, known.tensors(), {**result, "alarms": alarms}
     else:
         notes["familiarity"] = None  # of an earlier calibration

@@ -81,7 +81,7 @@ class Familiarity:
         train = train.float()
         variance = torch.stack([train[labels == label].var(0, correction=0) for label in labels.unique()]).mean(0)
         scale = (variance + LEAST_VARIANCE * variance.mean()).clamp(min=1e-12).rsqrt()
-        anchors = train[_balanced(labels, ANCHORS, seed)]
+        anchors = train[balanced(labels, ANCHORS, seed)]
         distance, energy = nearest(features.float() * scale, anchors * scale), logits.float().logsumexp(1)
         scale = scale / distance.std(correction=0).clamp(min=1e-6)
         weight = float(1 / energy.std(correction=0).clamp(min=1e-6))
@@ -144,7 +144,7 @@ def too_few(held_out: int, alarms: float) -> bool:
     return 1 / (held_out + 1) > alarms
 
 
-def _balanced(labels: Tensor, count: int, seed: int) -> Tensor:
+def balanced(labels: Tensor, count: int, seed: int = 0) -> Tensor:
     """The numbers of about `count` shapes, equally many of each class where there are enough."""
     source = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(labels), generator=source)
