@@ -28,13 +28,14 @@ def folder(tmp_path: Path, make_pack) -> Path:
     return tmp_path
 
 
-def save(path: Path, folder: Path, half: bool = False, **notes: object) -> Path:
+def save(path: Path, folder: Path, half: bool = False, attention: str = "sampled", **notes: object) -> Path:
     torch.manual_seed(0)
-    network = create_model("basic", classes=3, **SMALL)
+    options = {"classes": 3, "attention": attention, **SMALL}
+    network = create_model("basic", **options)
     with torch.no_grad():
         network.head.weight.mul_(20)  # far too sure
     data = {"source": str(folder), "root": None, "preset": "bricks", "points": 24, "normals": True, "validation": 0.5}
-    description = Description("basic", {"classes": 3, **SMALL}, CLASSES, {"data": data, "seed": 3, **notes})
+    description = Description("basic", options, CLASSES, {"data": data, "seed": 3, **notes})
     save_model(network.half() if half else network, path, description)
     return path
 
@@ -63,6 +64,13 @@ def test_the_temperature_and_the_statistics_are_stored_and_used(folder: Path) ->
     assert (plain.familiar, plain.strangeness) == (None, None)
     assert isinstance(fitted.familiar, bool)
     assert 0 <= fitted.strangeness <= 1
+
+
+def test_a_network_that_is_not_random_is_asked_once(folder: Path) -> None:
+    weights = save(folder / "w.safetensors", folder, attention="dense")
+    result = calibrate(weights, weights)
+    assert list(result["after"]) == list(result["before"]) == ["one pass"]
+    assert len(lines(result)) == 3
 
 
 def test_evaluation_says_what_it_was_before_and_how_many_look_unfamiliar(folder: Path) -> None:

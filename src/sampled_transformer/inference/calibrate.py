@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ..data import Pack
 from ..data.errors import DataError
+from ..randomness import is_random
 from ..support.printable import printable
 from ..training.loading import Batches, View, check_normals, hold_out, load_split
 from ..weights import Description, WeightsError, add_to_model, describe_model, load_model
@@ -121,7 +122,7 @@ def calibrate_on(
     place = pick_device(device)
     network = load_model(weights, place)[0]
     labels = torch.from_numpy(held.labels)
-    logits, features = _ask(network, held, view, PASSES, batch, place)
+    logits, features = _ask(network, held, view, PASSES if is_random(network) else 1, batch, place)
     temperature = fit_temperature(logits, labels)
     found = calibration((logits / temperature).softmax(2), labels, temperature)
     before, after = found.get("before", found["ways"]), found["ways"]
