@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load, save_file
 
 from sampled_transformer import create_model
@@ -12,9 +13,11 @@ from sampled_transformer.weights import (
     Description,
     WeightsError,
     add_notes,
+    add_to_model,
     describe_model,
     find_weights,
     list_pretrained,
+    load_beside,
     load_model,
     save_model,
 )
@@ -40,6 +43,28 @@ def test_a_file_rebuilds_its_network(tmp_path: Path) -> None:
     assert description.classes == ("cat", "dög", "a b")
     assert describe_model(tmp_path / "model.safetensors") == description
     assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_tensors_beside_the_network_are_kept_apart(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(trained(), path, DESCRIPTION, {"a": torch.arange(3), "b.c": torch.ones(2, 2).half()})
+    assert torch.equal(load_model(path)[0].head.weight, trained().head.weight)
+    found = load_beside(path)
+    assert found.keys() == {"a", "b.c"}
+    assert torch.equal(found["a"], torch.arange(3))
+    save_model(trained(), path, DESCRIPTION)
+    assert load_beside(path) == {}
+
+
+def test_notes_are_added_and_the_weights_stay(tmp_path: Path) -> None:
+    path, out = tmp_path / "model.safetensors", tmp_path / "out.safetensors"
+    save_model(trained().half(), path, DESCRIPTION, {"old": torch.ones(1)})
+    add_to_model(path, out, {"more": [1]}, {"new": torch.zeros(1)})
+    assert describe_model(out).notes == {"accuracy": 0.5, "more": [1]}
+    assert load_beside(out).keys() == {"new"}
+    assert load_beside(path).keys() == {"old"}
+    with safe_open(out, "pt") as file:
+        assert torch.equal(file.get_tensor("head.weight"), trained().half().head.weight)
 
 
 def test_half_precision_weights_load_into_single(tmp_path: Path) -> None:

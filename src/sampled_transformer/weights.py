@@ -1,11 +1,16 @@
-"""Self-describing weights files: weights, configuration and class names in one `.safetensors` file."""
+"""Self-describing weights files: weights, configuration and class names in one `.safetensors` file.
+
+The metadata holds five texts: `format`, `model` (a name), and as JSON `options`, `classes` and `notes`. Tensors whose
+names begin with `beside.` do not belong to the network; `inference/familiarity.py` says what they are. Files without
+them load as before.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,7 @@ from .support.printable import printable
 from .support.registry import did_you_mean
 
 FORMAT = "sampled-transformer 1"
+BESIDE = "beside."  # how the names of tensors begin that are not the network's
 FILE = "model.safetensors"  # the weights in a run folder, and in a repository on the Hugging Face Hub
 
 
@@ -92,8 +98,28 @@ def _nowhere(name: str) -> str:
     return f"{printable(name)}: no such file, run folder or shipped weights ({', '.join(list_pretrained())})"
 
 
-def save_model(network: nn.Module, path: str | Path, description: Description) -> None:
-    """Write the network atomically: after a crash there is the old file or none."""
+def save_model(
+    network: nn.Module, path: str | Path, description: Description, beside: Mapping[str, torch.Tensor] | None = None
+) -> None:
+    """Write the network atomically: after a crash there is the old file or none.
+
+    `beside` are tensors that do not belong to the network, such as statistics of its features; see `load_beside`.
+    """
+    own = network.state_dict()
+    _write(path, description, own | {f"{BESIDE}{name}": tensor for name, tensor in (beside or {}).items()})
+
+
+def add_to_model(
+    path: str | Path, out: str | Path, notes: Mapping[str, Any], beside: Mapping[str, torch.Tensor]
+) -> None:
+    """Copy a weights file with further notes and with these tensors beside the network; its own stay bit for bit."""
+    description, tensors = _open(find_weights(path), "cpu")
+    own = {name: tensor for name, tensor in tensors.items() if not name.startswith(BESIDE)}
+    description = replace(description, notes={**description.notes, **notes})
+    _write(out, description, own | {f"{BESIDE}{name}": tensor for name, tensor in beside.items()})
+
+
+def _write(path: str | Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
     from safetensors.torch import save
 
     metadata = {
@@ -103,9 +129,8 @@ def save_model(network: nn.Module, path: str | Path, description: Description) -
         "classes": json.dumps(list(description.classes)),
         "notes": json.dumps(dict(description.notes), sort_keys=True),
     }
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     with atomic_write(path) as file:
-        file.write(save(tensors, metadata))
+        file.write(save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata))
 
 
 def describe_model(path: str | Path) -> Description:
@@ -113,10 +138,17 @@ def describe_model(path: str | Path) -> Description:
     return _open(find_weights(path))[0]
 
 
+def load_beside(path: str | Path) -> dict[str, torch.Tensor]:
+    """The tensors of a file, run folder or name that do not belong to the network, by name, on the CPU."""
+    tensors = _open(find_weights(path), "cpu", BESIDE)[1]
+    return {name.removeprefix(BESIDE): tensor for name, tensor in tensors.items()}
+
+
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[nn.Module, Description]:
     """Load the network of a file, run folder or name, in evaluation mode. Nothing in the file can run code."""
     path = find_weights(path)
     description, tensors = _open(path, device)
+    tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(BESIDE)}
     try:
         network = create_model(description.model, **description.options).to(device)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -137,8 +169,10 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[nn
     return network.eval(), description
 
 
-def _open(path: Path, device: torch.device | str | None = None) -> tuple[Description, dict[str, torch.Tensor]]:
-    """Read the description and, if a device is given, the tensors."""
+def _open(
+    path: Path, device: torch.device | str | None = None, prefix: str = ""
+) -> tuple[Description, dict[str, torch.Tensor]]:
+    """Read the description and, if a device is given, the tensors whose names begin with the prefix."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -146,7 +180,8 @@ def _open(path: Path, device: torch.device | str | None = None) -> tuple[Descrip
     try:
         with safe_open(path, "pt", device=str(device or "cpu")) as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()} if device is not None else {}  # noqa: SIM118
+            names = [] if device is None else [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in names}
     except SafetensorError as error:
         raise WeightsError(f"{printable(path)}: not a complete .safetensors file ({error})") from None
     if metadata.get("format") != FORMAT:
@@ -163,11 +198,6 @@ def _open(path: Path, device: torch.device | str | None = None) -> tuple[Descrip
 
 def add_notes(path: str | Path, notes: Mapping[str, Any]) -> None:
     """Add to the notes of a weights file, atomically. Its tensors stay as they are, to the bit."""
-    from safetensors.torch import load, save
-
     path = find_weights(path)
-    kept = {**_open(path)[0].notes, **notes}
-    data = path.read_bytes()
-    metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-    with atomic_write(path) as file:
-        file.write(save(load(data), {**metadata, "notes": json.dumps(kept, sort_keys=True)}))
+    description, tensors = _open(path, "cpu")
+    _write(path, replace(description, notes={**description.notes, **notes}), tensors)

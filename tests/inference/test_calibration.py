@@ -67,3 +67,28 @@ def test_one_pass_has_no_spread() -> None:
     more = calibration(passes.expand(4, -1, -1), torch.tensor([0, 0]))
     assert list(more["ways"]) == ["one pass", "averaged over 4 cycles"]
     assert more["spread"]["finds_mistakes"]["spread"] is None
+
+
+def test_the_error_by_chance_is_that_of_a_calibrated_network() -> None:
+    source = torch.Generator().manual_seed(0)
+    sure = 0.5 + 0.5 * torch.rand(200, generator=source)
+    found = []
+    for _ in range(200):
+        labels = (torch.rand(200, generator=source) > sure).long()
+        found.append(reliability(two_classes(sure.tolist()), labels))
+    assert sum(one["error"] for one in found) / 200 == pytest.approx(found[0]["chance"], rel=0.05)
+    assert found[0]["chance"] > 0.03
+
+
+def test_before_the_temperature() -> None:
+    logits = torch.randn(3, 40, 4, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(40) % 4
+    fitted = calibration((logits / 2.5).softmax(2), labels, 2.5)
+    plain = calibration(logits.softmax(2), labels)
+    assert "before" not in plain
+    for way, row in plain["ways"].items():
+        for key in ("accuracy", "probability", "error", "chance", "log_loss"):
+            assert fitted["before"][way][key] == pytest.approx(row[key], abs=1e-6)
+    assert fitted["ways"]["one pass"]["probability"] < plain["ways"]["one pass"]["probability"]
+    text = table(fitted)
+    assert "averaged over 3 cycles, before the temperature 2.500: mean probability" in text

@@ -11,6 +11,7 @@ import torch
 
 from sampled_transformer.attention import list_attention
 from sampled_transformer.inference.export import DESCRIPTION, ExportError, export_network
+from sampled_transformer.inference.trained import cycle_probabilities
 from sampled_transformer.models import create_model
 from sampled_transformer.weights import Description, WeightsError, save_model
 
@@ -118,6 +119,20 @@ def test_a_regression_answers_in_its_own_unit(tmp_path):
     with torch.no_grad():
         wanted = network(points)[:, 0] * 20 + 500
     np.testing.assert_allclose(ask_onnx(tmp_path / "n.onnx", points)[0], wanted.numpy(), rtol=1e-6)
+
+
+def test_logits_are_divided_by_the_temperature(tmp_path):
+    options = {"classes": 3, **SMALL}
+    network, path = saved(tmp_path, "basic", options)
+    notes = {"data": {"points": 24}, "calibration": {"temperature": 0.5}}
+    save_model(network, path, Description("basic", options, ["a", "b", "c"], notes))
+    export_network(path, tmp_path / "net.pt2")
+    points = torch.rand(2, 24, 3)
+    with torch.no_grad():
+        found = torch.export.load(tmp_path / "net.pt2").module()(points, points)
+        expected = network(points, points) / 0.5
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(found.softmax(1), cycle_probabilities(network, points, points, 1, 0.5)[0])
 
 
 def test_fewest_points_are_told(tmp_path):

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from helpers.trained import CLASSES, save_small
 from safetensors import safe_open
 
 from sampled_transformer.cli import main
+from sampled_transformer.inference.familiarity import Familiarity
 from sampled_transformer.inference.trained_network import TrainedNetwork, load
 from sampled_transformer.weights import Description, WeightsError, describe_model, load_model, save_model
 
@@ -63,6 +65,19 @@ def test_the_folder_holds_no_pickle_and_no_path_of_this_machine(net: TrainedNetw
     config = json.loads((tmp_path / "folder" / "config.json").read_text("utf-8"))
     assert config["model"] == "basic"
     assert config["classes"] == list(CLASSES)
+
+
+def test_temperature_and_statistics_travel_along(net: TrainedNetwork, tmp_path: Path) -> None:
+    known = Familiarity(torch.zeros(1, 16).half(), torch.ones(16), torch.zeros(20), 1.0, 0.05)
+    notes = {**net.description.notes, "calibration": {"temperature": 0.5, "shapes": 20}, **known.notes()}
+    told = replace(net.description, notes=notes)
+    TrainedNetwork(net.network, told, "mine", beside=known.tensors()).save_pretrained(tmp_path / "folder")
+    again = TrainedNetwork.from_pretrained(tmp_path / "folder")
+    assert (again.temperature, again.familiarity.alarms) == (0.5, 0.05)
+    assert torch.equal(again.familiarity.scores, torch.zeros(20))
+    card = (tmp_path / "folder" / "README.md").read_text("utf-8")
+    assert "- Temperature: 0.500, fitted on 20 held-out training shapes" in card
+    assert "- Says what is unfamiliar: with a false-alarm rate of 5 %" in card
 
 
 def test_the_model_card_comes_from_the_description(net: TrainedNetwork, tmp_path: Path) -> None:

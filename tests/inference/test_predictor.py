@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from sampled_transformer.data.files import read_shape
 from sampled_transformer.inference.evaluation import evaluate
+from sampled_transformer.inference.familiarity import Familiarity
 from sampled_transformer.inference.predictor import Predictor, predict
 from sampled_transformer.models import create_model
 from sampled_transformer.weights import Description, WeightsError, load_model, save_model
@@ -80,6 +82,35 @@ def test_folders_are_searched_and_failures_do_not_stop_the_rest(tmp_path, files)
     assert [answer.error is not None for answer in answers] == [True, True, True, False, False]
     assert answers[1].error == f"{tmp_path}/empty: no file of a known format in this folder"
     assert all(len(answer.classes) == 2 for answer in answers[3:])
+
+
+def test_a_stranger_is_called_one(tmp_path, files):
+    weights = save(tmp_path / "w.safetensors")
+    network, description = load_model(weights)
+    answers = {}
+    for scores in (-1e9, 1e9):  # everything scores higher than all held-out shapes, then lower
+        known = Familiarity(torch.zeros(1, 16).half(), torch.ones(16), torch.full((20,), scores), 1.0, 0.05)
+        told = replace(description, notes={**description.notes, **known.notes()})
+        save_model(network, weights, told, known.tensors())
+        answers[scores] = Predictor(weights, samples=1).answer(files / "mesh.off", top=2)
+    strange, friend = answers.values()
+    assert (strange.familiar, strange.strangeness) == (False, 1.0)
+    assert strange.lines() == [f"looks like nothing this network knows (nearest: {strange.classes[0]['class']})"]
+    assert (friend.familiar, friend.strangeness, len(friend.lines())) == (True, 0.0, 2)
+    assert strange.classes == friend.classes
+    plain = Predictor(save(weights)).answer(files / "mesh.off")
+    assert (plain.familiar, plain.strangeness) == (None, None)
+
+
+def test_nonsense_about_familiar_shapes_is_refused_before_any_answer(tmp_path):
+    weights = save(tmp_path / "w.safetensors")
+    network, description = load_model(weights)
+    save_model(network, weights, replace(description, notes={**description.notes, "familiarity": 7}))
+    with pytest.raises(WeightsError, match=r"w\.safetensors: familiarity: expected the tensors"):
+        Predictor(weights)
+    save_model(network, weights, replace(description, notes={**description.notes, "calibration": {"temperature": 0}}))
+    with pytest.raises(WeightsError, match=r"w\.safetensors: expected a temperature of 0\.05 to 20"):
+        Predictor(weights)
 
 
 def test_what_cannot_predict(tmp_path):

@@ -7,8 +7,10 @@ import torch
 
 from sampled_transformer.inference.trained import (
     check_classifier,
+    cycle_logits,
     cycle_passes,
     cycle_probabilities,
+    head_passes,
     in_evaluation,
     pick_device,
     refuse_mixture,
@@ -105,3 +107,29 @@ def test_evaluation_ends_where_it_began() -> None:
     assert network.training
     assert network.position_mlp.layers[1].training
     assert not network.head_norm.training
+
+
+def test_the_temperature_divides_the_logits_of_every_pass() -> None:
+    torch.manual_seed(0)
+    network = create_model("basic", **SMALL).eval()
+    points, normals = torch.rand(2, 3, 10, 3).unbind()
+    logits = cycle_logits(network, points, normals, 4)
+    assert logits.shape == (4, 3, 3)
+    found = cycle_probabilities(network, points, normals, 4, temperature=0.25)
+    torch.testing.assert_close(found, (4 * logits).softmax(2))
+    assert torch.equal(cycle_probabilities(network, points, normals, 4), logits.softmax(2))
+
+
+def test_what_the_head_reads_is_noted() -> None:
+    torch.manual_seed(0)
+    network = create_model("basic", **SMALL).eval()
+    points, normals = torch.rand(2, 3, 10, 3).unbind()
+    with head_passes(network) as seen:
+        logits = cycle_logits(network, points, normals, 2)
+    assert len(seen) == 2
+    with torch.inference_mode():
+        for (features, answer), own in zip(seen, logits, strict=True):
+            assert torch.equal(answer, own)
+            torch.testing.assert_close(network.head(features), own)
+        network(points, normals)
+    assert len(seen) == 2

@@ -25,6 +25,14 @@ def test_the_page_names_everything() -> None:
     assert "Spread over cycles" in page
 
 
+def test_the_page_shows_how_it_was_before_the_temperature() -> None:
+    fitted = result()
+    passes = torch.tensor([[[0.9, 0.1], [0.8, 0.2]]])
+    fitted["calibration"] = calibration(passes, torch.tensor([0, 1]), temperature=0.5)
+    assert "one pass, before the temperature" in calibration_page(fitted)
+    assert "before the temperature" not in calibration_page(result())
+
+
 def test_evaluate_writes_it(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["evaluate", "bricks", "--samples", "2", "--page", str(page)]) == 0

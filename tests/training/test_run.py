@@ -14,6 +14,8 @@ import torch
 import yaml
 from helpers.runs import rows, same, weights
 
+from sampled_transformer.inference.calibrate import calibrate
+from sampled_transformer.inference.trained_network import load
 from sampled_transformer.training.callbacks import AtomicCheckpoints, SaveOnInterrupt
 from sampled_transformer.training.classify import Classify
 from sampled_transformer.training.run import BEST_ON_TEST, BEST_ON_VALIDATION, Run, train
@@ -146,6 +148,25 @@ def test_validation_chooses_and_the_test_split_does_not(settings):
     notes = load_model(Path(settings.out, "model-best.safetensors"))[1].notes
     assert notes["figures"]["epoch"] == best + 1
     assert load_model(Path(settings.out, "model.safetensors"))[1].notes["figures"]["epoch"] == 4
+
+
+def test_what_was_held_out_calibrates_the_weights(settings, capsys):
+    settings = replace(settings, data=replace(settings.data, validation=0.65), epochs=2)
+    result = train(settings)
+    assert result["calibration"]["held_out"] == 21
+    assert capsys.readouterr().out.splitlines()[-1].endswith("unfamiliar with a false-alarm rate of 5 %")
+    for name in ("model.safetensors", "model-best.safetensors"):
+        net = load(Path(settings.out, name))
+        assert net.temperature != 1
+        assert net.familiarity is not None
+    path = Path(settings.out, "model.safetensors")
+    assert load(path).temperature == result["calibration"]["temperature"]
+    scores = load(path).familiarity.scores
+    assert calibrate(path, path)["temperature"] == result["calibration"]["temperature"]  # the same shapes are held out
+    assert torch.equal(load(path).familiarity.scores, scores)
+    assert train(settings, resume=True)["calibration"] == result["calibration"]
+    whole = train(replace(settings, out=f"{settings.out}2", data=replace(settings.data, validation=0.0)))
+    assert "calibration" not in whole
 
 
 def test_failed_save_keeps_the_old_files(settings):

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from .calibrate import calibrate
 from .cluster_evaluate import cluster_evaluate
 from .cluster_fit import cluster_fit
 from .cluster_train import cluster_train
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "probe": probe,
     "fewshot": fewshot,
     "reconstruct": reconstruct,
+    "calibrate": calibrate,
     "evaluate": evaluate,
     "predict": predict,
     "features": features,

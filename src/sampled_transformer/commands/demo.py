@@ -90,6 +90,7 @@ def _show_answers(folder: Path) -> None:
     import torch
 
     from ..data import load_data
+    from ..inference.temperature import temperature_of
     from ..inference.trained import cycle_probabilities, view_of
     from ..weights import load_model
 
@@ -100,7 +101,8 @@ def _show_answers(folder: Path) -> None:
     assert pack.labels is not None
     some = torch.linspace(0, len(pack) - 1, SHOWN).long().numpy()
     batch = pack.batch(some)
-    probabilities = cycle_probabilities(network, *view.transforms()[1](batch.points, batch.normals), samples=8)
+    seen = view.transforms()[1](batch.points, batch.normals)
+    probabilities = cycle_probabilities(network, *seen, samples=8, temperature=temperature_of(description, folder))
     mean, spread = probabilities.mean(0), probabilities.std(0, correction=0)
     print("\nA few of them, averaged over 8 cycles:")
     for row, number in enumerate(some.tolist()):

@@ -11,34 +11,45 @@ BINS = 10
 FIFTHS = 5
 
 
-def calibration(passes: Tensor, labels: Tensor) -> dict[str, Any]:
+def calibration(passes: Tensor, labels: Tensor, temperature: float = 1.0) -> dict[str, Any]:
     """Reliability of one pass and of the mean over cycles; with several cycles, also the analysis of their spread.
 
     Args:
         passes: Probabilities (samples, shapes, classes), one sample per cycle.
         labels: (shapes,).
+        temperature: What the logits were divided by; unless it is 1, the result also says how it was `before`.
     """
-    samples = passes.shape[0]
-    ways = {"one pass": passes[0]}
-    if samples > 1:
-        ways[f"averaged over {samples} cycles"] = passes.mean(0)
-    result: dict[str, Any] = {"ways": {name: reliability(one, labels) for name, one in ways.items()}}
-    if samples > 1:
+    result: dict[str, Any] = {"temperature": temperature, "ways": _ways(passes, labels)}
+    if temperature != 1:
+        # log p = logits / T + a constant, and a constant changes nothing.
+        logits = passes.clamp(min=torch.finfo(passes.dtype).tiny).log() * temperature
+        result["before"] = _ways(logits.softmax(2), labels)
+    if len(passes) > 1:
         result["spread"] = spread(passes, labels)
     return result
+
+
+def _ways(passes: Tensor, labels: Tensor) -> dict[str, Any]:
+    ways = {"one pass": passes[0]}
+    if len(passes) > 1:
+        ways[f"averaged over {len(passes)} cycles"] = passes.mean(0)
+    return {name: reliability(one, labels) for name, one in ways.items()}
 
 
 def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict[str, Any]:
     """Group the shapes by the probability of their answer, in bins of equal width, and count correct answers per bin.
 
-    `error` is the expected calibration error, sum_bins (shapes in bin / shapes) |accuracy - probability|.
+    `error` is the expected calibration error, sum_bins (shapes in bin / shapes) |accuracy - probability|. On few shapes
+    it is not 0 even if every probability p is true: then the correct answers of a bin have the variance
+    sum p (1 - p), and the error is `chance` = sum_bins sqrt(2 / pi sum p (1 - p)) / shapes on average.
     `log_loss` is the mean of -log(probability of the true class).
     """
     confidence, answer = probabilities.max(1)
     right = (answer == labels).double()
     place = (confidence.double() * bins).long().clamp(0, bins - 1)
     counts = place.bincount(minlength=bins)
-    sure, hit = (torch.zeros(bins, dtype=torch.float64).index_add_(0, place, x.double()) for x in (confidence, right))
+    terms = (confidence, right, confidence * (1 - confidence))
+    sure, hit, variance = (torch.zeros(bins, dtype=torch.float64).index_add_(0, place, x.double()) for x in terms)
     rows = [
         {
             "from": number / bins,
@@ -55,6 +66,7 @@ def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict
         "accuracy": float(right.mean()),
         "probability": float(confidence.double().mean()),
         "error": float((hit - sure).abs().sum() / len(labels)),
+        "chance": float((2 / torch.pi * variance).sqrt().sum() / len(labels)),
         "log_loss": float(-truth.log().mean()),
         "bins": rows,
     }
@@ -107,6 +119,11 @@ def table(result: dict[str, Any]) -> str:
     for name, way in result["ways"].items():
         probability, accuracy = 100 * way["probability"], 100 * way["accuracy"]
         lines.append(f"{name}: mean probability {probability:.1f} %, accuracy {accuracy:.1f} %, ")
+        lines[-1] += f"calibration error {100 * way['error']:.1f} points ({100 * way['chance']:.1f} by chance), "
+        lines[-1] += f"log loss {way['log_loss']:.3f}"
+    for name, way in result.get("before", {}).items():
+        lines.append(f"{name}, before the temperature {result['temperature']:.3f}: ")
+        lines[-1] += f"mean probability {100 * way['probability']:.1f} %, "
         lines[-1] += f"calibration error {100 * way['error']:.1f} points, log loss {way['log_loss']:.3f}"
     if "spread" in result:
         lines.append("shapes by spread over cycles, smallest spread first:")

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..weights import Description
+from .familiarity import NOTE as FAMILIARITY
 from .target import target_of
+from .temperature import NOTE as CALIBRATION
 
 
 def facts(description: Description, name: str) -> dict[str, str]:
@@ -23,6 +25,7 @@ def facts(description: Description, name: str) -> dict[str, str]:
         "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
         "Predicts": None if target is None else target.name,
         "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
+        **_honesty(notes),
         "Classes": ", ".join(description.classes) or None,
     }
     return {title: str(value) for title, value in found.items() if value is not None}
@@ -31,3 +34,15 @@ def facts(description: Description, name: str) -> dict[str, str]:
 def _below(notes: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = notes.get(name)
     return found if isinstance(found, Mapping) else {}
+
+
+def _honesty(notes: Mapping[str, Any]) -> dict[str, str]:
+    """What `calibrate` stored, as facts of a card."""
+    fitted, known = notes.get(CALIBRATION), notes.get(FAMILIARITY)
+    facts = {}
+    if fitted:
+        shapes = f"{fitted.get('shapes')} held-out training shapes"
+        facts["Temperature"] = f"{fitted['temperature']:.3f}, fitted on {shapes}"
+    if known:
+        facts["Says what is unfamiliar"] = f"with a false-alarm rate of {100 * known['alarms']:g} %"
+    return facts

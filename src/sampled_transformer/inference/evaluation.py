@@ -21,10 +21,12 @@ from ..data.transforms import Transform
 from ..randomness import is_random
 from ..support.printable import printable
 from ..training.loading import VOTES, Batches, View, check_normals, derive, load_split
-from ..weights import Description, load_model
+from ..weights import Description, describe_model, load_beside, load_model
 from .calibration import calibration
 from .calibration import table as calibration_table
+from .familiarity import Ask, familiarity_of
 from .metrics import accuracies, confused_pairs, confusion_counts
+from .temperature import temperature_of
 from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 
 ONE_PASS = "one pass"
@@ -55,11 +57,17 @@ def evaluate(
     place = pick_device(device)
     network, view, pack, source = load_with_test_split(weights, source, root, place)
     assert pack.labels is not None
-    passes, cycles = _passes(network, pack, view, samples, votes, batch, place)
+    description = describe_model(weights)
+    temperature, known = (
+        temperature_of(description, weights),
+        familiarity_of(description, load_beside(weights), weights),
+    )
+    ask = Ask(temperature, known)
+    passes, cycles = _passes(network, pack, view, samples, votes, batch, place, ask)
     labels = torch.from_numpy(pack.labels)
     matrices = {name: confusion_counts(labels, answer, len(pack.classes)) for name, answer in passes.items()}
     one = matrices[ONE_PASS]
-    return {
+    result = {
         "weights": str(weights),
         "data": source,
         "shapes": len(pack),
@@ -73,8 +81,12 @@ def evaluate(
             dict(zip(("class", "taken_for", "times"), c, strict=True)) for c in confused_pairs(one, pack.classes)
         ],
         "confusion": one.tolist(),
-        "calibration": calibration(cycles, labels),
+        "calibration": calibration(cycles, labels, temperature),
     }
+    if known is not None:
+        strange = ~known.is_familiar(torch.cat(ask.scores)[: len(pack)])  # votes come later
+        result["familiarity"] = {"alarms": known.alarms, "unfamiliar": float(strange.double().mean())}
+    return result
 
 
 def check_counts(samples: int, votes: int, batch: int) -> None:
@@ -139,7 +151,8 @@ def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[
     place = pick_device(device)
     network, view, pack, _ = load_with_test_split(weights, None, None, place)
     assert pack.labels is not None
-    probabilities = _passes(network, pack, view, 1, 0, 64, place)[0][ONE_PASS]
+    temperature = temperature_of(describe_model(weights), weights)
+    probabilities = _passes(network, pack, view, 1, 0, 64, place, Ask(temperature))[0][ONE_PASS]
     confidence, answers = probabilities.max(1)
     wrong = torch.nonzero(answers != torch.from_numpy(pack.labels)).squeeze(1)
     wrong = wrong[confidence[wrong].argsort(descending=True, stable=True)]
@@ -171,14 +184,21 @@ def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack
 
 
 def _passes(
-    network: nn.Module, pack: Pack, view: View, samples: int, votes: int, batch: int, device: torch.device
+    network: nn.Module,
+    pack: Pack,
+    view: View,
+    samples: int,
+    votes: int,
+    batch: int,
+    device: torch.device,
+    ask_network: Ask,
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Probabilities (shapes, classes) of one pass, of the average over cycles and of the vote, by name.
 
     The second result has the probabilities of every cycle, (cycles, shapes, classes).
     """
     train, test = view.transforms()
-    ask = partial(ask_cycles, network, pack, view, batch=batch, device=device)
+    ask = partial(ask_cycles, network, pack, view, batch=batch, device=device, ask=ask_network)
     cycles = ask(test, samples if is_random(network) else 1)
     passes = {ONE_PASS: cycles[0]}
     if len(cycles) > 1:
@@ -227,4 +247,8 @@ def table(result: dict[str, Any]) -> str:
         lines.append("\nmost frequent mistakes")
         lines += [f"{row['times']:6} x {row['class']} classified as {row['taken_for']}" for row in result["confused"]]
     lines += ["", calibration_table(result["calibration"])]
+    if "familiarity" in result:
+        found = result["familiarity"]
+        lines.append(f"unfamiliar: {100 * found['unfamiliar']:.1f} % of these shapes (at most ")
+        lines[-1] += f"{100 * found['alarms']:g} % expected of shapes like those of the training)"
     return "\n".join(lines)

@@ -24,6 +24,7 @@ from ..support.printable import printable
 from ..training.loading import View
 from ..weights import Description, WeightsError, find_weights, load_model
 from .target import Target, target_of
+from .temperature import temperature_of
 from .trained import view_of
 
 FORMATS = (".onnx", ".pt2")
@@ -73,7 +74,7 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
     if reason is not None:
         raise ExportError(f"{printable(weights)}: cannot be exported: {reason}")
     view = None if isinstance(network, MixtureNetwork) else view_of(description, weights)
-    wrapped = _Plain(network, view, target_of(description, weights))
+    wrapped = _Plain(network, view, target_of(description, weights), temperature_of(description, weights))
     points = MIXTURE_POINTS if view is None else view.points
     program = _trace(wrapped)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name[:100]}.") as folder:
@@ -93,12 +94,15 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
 class _Plain(nn.Module):
     """A network whose inputs and outputs are tensors with names, nothing optional, nothing nested.
 
-    A regression answers in the unit of its target.
+    A regression answers in the unit of its target. Logits are divided by the temperature of the network, so that their
+    softmax is what `predict` says in one pass.
     """
 
-    def __init__(self, network: nn.Module, view: View | None, target: Target | None) -> None:
+    def __init__(
+        self, network: nn.Module, view: View | None, target: Target | None = None, temperature: float = 1.0
+    ) -> None:
         super().__init__()
-        self.network, self.target = network, target
+        self.network, self.target, self.temperature = network, target, temperature
         self.width = network.inputs if isinstance(network, MixtureNetwork) else int(getattr(network, "coordinates", 3))
         reads_normals = view is not None and view.normals
         self.inputs = ["points", "normals"] if reads_normals else ["points"]
@@ -111,7 +115,9 @@ class _Plain(nn.Module):
         answer = self.network(points) if normals is None else self.network(points, normals)
         if not isinstance(answer, Tensor):
             return tuple(answer)
-        return answer if self.target is None else answer[:, 0] * self.target.deviation + self.target.mean
+        if self.target is not None:
+            return answer[:, 0] * self.target.deviation + self.target.mean
+        return answer if self.temperature == 1 else answer / self.temperature
 
     def example(self, sets: int, n: int) -> tuple[Tensor, ...]:
         """Random sets in the unit cube around the origin, the same for the same sizes."""

@@ -41,7 +41,7 @@ class HubNetwork(ModelHubMixin, library_name=LIBRARY, paper_url=PAPER):
     def _save_pretrained(self, save_directory: Path) -> None:
         described = self.trained.description
         public = replace(described, notes=without_folders(described.notes))
-        save_model(self.trained.network, save_directory / FILE, public)
+        save_model(self.trained.network, save_directory / FILE, public, self.trained.beside)
 
     @classmethod
     def _from_pretrained(
@@ -49,7 +49,7 @@ class HubNetwork(ModelHubMixin, library_name=LIBRARY, paper_url=PAPER):
     ) -> HubNetwork:
         path = Path(model_id)
         found = load(path if path.exists() else download_weights(model_id, **download), device)
-        return cls(TrainedNetwork(found.network, found.description, model_id))
+        return cls(TrainedNetwork(found.network, found.description, model_id, beside=found.beside))
 
     def generate_model_card(self, license: str | None = None, **_options: Any) -> ModelCard:
         """The model card that the description allows; `model_card_kwargs={"license": "mit"}` adds a licence."""

@@ -17,15 +17,23 @@ from .trained_network import load
 
 @dataclass(frozen=True)
 class Answer:
-    """The likeliest classes of one file with probability and spread, or the error that prevented an answer."""
+    """The likeliest classes of one file with probability and spread, or the error that prevented an answer.
+
+    `familiar` says whether the file looks like what the network was trained on, and `strangeness` is the share of
+    held-out training shapes that look less strange. Both are None if the weights have no such statistics.
+    """
 
     file: str
     classes: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     error: str | None = None
+    familiar: bool | None = None
+    strangeness: float | None = None
 
     def lines(self) -> list[str]:
         """The answer as text."""
+        if self.familiar is False:
+            return [f"looks like nothing this network knows (nearest: {printable(self.classes[0]['class'])})"]
         return [
             f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}" for row in self.classes
         ]
@@ -66,6 +74,7 @@ class Predictor:
         check_classifier(self.trained.description, weights)
         if not self.trained.classes:
             raise WeightsError(f"{printable(weights)}: expected class names in the file, got none")
+        _ = self.trained.temperature, self.trained.familiarity  # report nonsense in the file before any answer
 
     def answer(self, path: Path, top: int = 5) -> Answer | Measurement:
         """The `top` likeliest classes of one file, or its number; with an error if the file cannot be read."""
@@ -74,11 +83,13 @@ class Predictor:
             if self.target is not None:
                 value = self.trained.values(prepared, samples=self.samples)
                 return Measurement(str(path), value.target, value.mean, value.spread, list(prepared.notes))
-            found = self.trained.probabilities(prepared, samples=self.samples).top(top)
+            answer = self.trained.probabilities(prepared, samples=self.samples)
+            found = answer.top(top)
         except DataError as error:
             return self.failure(str(path), error)
         likeliest = [{"class": one.name, "probability": one.probability, "spread": one.spread} for one in found]
-        return Answer(str(path), likeliest, list(prepared.notes))
+        strange = {"familiar": answer.familiar, "strangeness": answer.strangeness}
+        return Answer(str(path), likeliest, list(prepared.notes), **strange)
 
     def failure(self, file: str, error: DataError) -> Answer | Measurement:
         """The answer about a file that cannot be read."""

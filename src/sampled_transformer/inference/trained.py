@@ -93,13 +93,35 @@ def cycle_passes(network: nn.Module, ask: Callable[[], Tensor], samples: int) ->
 
 
 @torch.inference_mode()
-def cycle_probabilities(network: nn.Module, points: Tensor, normals: Tensor | None, samples: int) -> Tensor:
-    """Probabilities (samples, batch, classes), one pass per cycle seed from 0 to samples - 1.
+def cycle_probabilities(
+    network: nn.Module, points: Tensor, normals: Tensor | None, samples: int, temperature: float = 1.0
+) -> Tensor:
+    """Probabilities softmax(logits / temperature), (samples, batch, classes), per cycle seed from 0 to samples - 1.
 
     A network that is not random gives the same answer each time and is asked once.
     """
-    passes = cycle_passes(network, lambda: network(points, normals).float().softmax(1), samples)
-    return passes.expand(samples, -1, -1)
+    return (cycle_logits(network, points, normals, samples) / temperature).softmax(2)
+
+
+@torch.inference_mode()
+def cycle_logits(network: nn.Module, points: Tensor, normals: Tensor | None, samples: int) -> Tensor:
+    """Logits (samples, batch, classes), one pass per cycle seed as in `cycle_probabilities`."""
+    return cycle_passes(network, lambda: network(points, normals).float(), samples).expand(samples, -1, -1)
+
+
+@contextmanager
+def head_passes(network: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """Note what the head of a classifier reads, (batch, d), and what it says, (batch, classes), in every pass."""
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def note(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        seen.append((inputs[0].float().cpu(), output.float().cpu()))
+
+    handle = network.get_submodule("head").register_forward_hook(note)
+    try:
+        yield seen
+    finally:
+        handle.remove()
 
 
 @torch.inference_mode()

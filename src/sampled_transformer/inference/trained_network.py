@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,14 @@ from torch import nn
 from ..data.errors import DataError
 from ..support.printable import printable
 from ..training.loading import View
-from ..weights import Description, WeightsError, find_weights, list_pretrained, load_model
+from ..weights import Description, WeightsError, find_weights, list_pretrained, load_beside, load_model
+from .familiarity import Ask, Familiarity, familiarity_of
 from .features import PointFeatures, layer_name, point_features, set_features, stack
 from .prepared import Form, Prepared, prepare_sets
 from .target import Target, target_of
+from .temperature import temperature_of
 from .trained import (
     check_classifier,
-    cycle_probabilities,
     cycle_values,
     in_evaluation,
     pick_device,
@@ -37,11 +39,16 @@ class Candidate(NamedTuple):
 
 
 class Probabilities(NamedTuple):
-    """Class probabilities of one set, (classes,), or of several, (batch, classes)."""
+    """Class probabilities of one set, (classes,), or of several, (batch, classes).
+
+    The last two are None if the weights do not say what they know; of several sets they are arrays (batch,).
+    """
 
     mean: np.ndarray  # over the cycles
     spread: np.ndarray  # standard deviation over the cycles
     classes: tuple[str, ...]
+    familiar: Any = None  # whether the set looks like what the network was trained on
+    strangeness: Any = None  # the share of held-out training shapes that look less strange
 
     def top(self, count: int) -> list[Any]:
         """The likeliest classes of one set, best first; of several sets, one such list per set."""
@@ -75,12 +82,22 @@ class TrainedNetwork:
         description: What its file says about it.
         name: Its name, for messages.
         batch: Sets per forward pass. With 1, a set's answer does not depend on other sets, not even in the last bit.
+        beside: What its file keeps beside the network, see `familiarity`.
     """
 
-    def __init__(self, network: nn.Module, description: Description, name: str = "network", *, batch: int = 1) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        description: Description,
+        name: str = "network",
+        *,
+        batch: int = 1,
+        beside: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
         if batch < 1:
             raise ValueError(f"batch: expected at least 1, got {batch}")
         self.network, self.description, self.name, self.batch = network, description, name, batch
+        self.beside = dict(beside or {})
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -97,6 +114,16 @@ class TrainedNetwork:
         """How the network sees shapes: preset, number of points, and whether it reads normals."""
         refuse_mixture(self.description, self.name, "a network that reads shapes")
         return view_of(self.description, self.name)
+
+    @property
+    def temperature(self) -> float:
+        """What logits are divided by to get probabilities, fitted by `calibrate`; 1 if none was fitted."""
+        return temperature_of(self.description, self.name)
+
+    @cached_property
+    def familiarity(self) -> Familiarity | None:
+        """Statistics of the training shapes that tell strangers apart, fitted by `calibrate`; None without them."""
+        return familiarity_of(self.description, self.beside, self.name)
 
     @property
     def layers(self) -> list[str]:
@@ -159,14 +186,29 @@ class TrainedNetwork:
         return likeliest[0].name if found.mean.ndim == 1 else [candidates[0].name for candidates in likeliest]
 
     def probabilities(self, points: Any, normals: Any = None, *, samples: int = 8) -> Probabilities:
-        """Class probabilities and their spread over cycles.
+        """Class probabilities and their spread over cycles, and whether the sets look familiar.
 
         Args:
             points, normals: One set or several.
             samples: Average over this many cycles; a network that is not random needs one.
         """
         check_classifier(self.description, self.name)
-        return Probabilities(*self._over_cycles(points, normals, samples, cycle_probabilities), self.classes)
+        known, ask = self.familiarity, Ask(self.temperature, self.familiarity)
+        mean, spread = self._over_cycles(points, normals, samples, ask)
+        if known is None:
+            return Probabilities(mean, spread, self.classes)
+        found = torch.cat(ask.scores)
+        familiar, strangeness = known.is_familiar(found).numpy(), known.strangeness(found).numpy()
+        if mean.ndim == 1:
+            return Probabilities(mean, spread, self.classes, bool(familiar[0]), float(strangeness[0]))
+        return Probabilities(mean, spread, self.classes, familiar, strangeness)
+
+    def familiar(self, points: Any, normals: Any = None) -> Any:
+        """Whether a set looks like what the network was trained on, a bool, or an array of them for several sets.
+
+        None if the weights have no statistics of their training shapes; `calibrate` fits them.
+        """
+        return self.probabilities(points, normals, samples=1).familiar
 
     def values(self, points: Any, normals: Any = None, *, samples: int = 8) -> Values:
         """Predicted numbers and their spread over cycles, from a network that was trained on numbers.
@@ -320,5 +362,6 @@ def load(name: str | Path, device: str | torch.device | None = None, *, batch: i
         batch: Sets per forward pass, see `TrainedNetwork`.
     """
     place = pick_device(device)
-    network, description = load_model(find_weights(name), place)
-    return TrainedNetwork(network, description, str(name), batch=batch)
+    path = find_weights(name)
+    network, description = load_model(path, place)
+    return TrainedNetwork(network, description, str(name), batch=batch, beside=load_beside(path))

@@ -27,11 +27,16 @@ def calibration_page(result: dict[str, Any]) -> str:
         f"<p>{result['shapes']} test shapes, {result['points']} points each. A network is calibrated if about 80 % of "
         "the answers to which it gives a probability of 80 % are correct: its points lie on the diagonal. Above the "
         "diagonal the network is underconfident, below it overconfident.</p>",
-        as_html(diagram(found["ways"]), script=True),
+        as_html(diagram(found["ways"] | _before(found)), script=True),
     ]
     if "spread" in found:
         body += ["<h2>Spread over cycles</h2>", as_html(fifths(found["spread"]["fifths"]))]
     return document(title, [*body, f"<pre>{escape(table(found))}</pre>"])
+
+
+def _before(found: dict[str, Any]) -> dict[str, Any]:
+    """The ways to ask without the temperature of the network, if it has one."""
+    return {f"{name}, before the temperature": way for name, way in found.get("before", {}).items()}
 
 
 def diagram(ways: dict[str, Any]) -> Any:

@@ -17,11 +17,13 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from .. import __version__
+from ..inference.calibrate import calibrate_on
+from ..inference.calibrate import lines as calibration_lines
 from ..inference.target import Target
 from ..models import WITHOUT_NORMALS
 from ..support.machine import machine
 from ..support.printable import printable
-from ..weights import Description, find_weights, save_model
+from ..weights import FILE, Description, find_weights, save_model
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
 from .initial import Loaded, attention_of, load_initial
@@ -130,11 +132,13 @@ class Run:
         return run
 
     def describe(self, row: Row) -> Description:
+        share = self.settings.data.validation
         notes = {
             "data": {
                 "source": self.settings.data.source,
                 "root": self.settings.data.root,
                 **asdict(self.splits.view),
+                **({"validation": share} if share else {}),  # `calibrate` has to know what was held out
             },
             "recipe": self.settings.recipe,
             "init": self.settings.init,
@@ -286,8 +290,24 @@ def finish(run: Run, finished: bool) -> dict[str, Any]:
     if is_first_process():
         if not finished:  # the network as it is now, with the figures of the last complete epoch
             run.record.save("model.safetensors", run.record.rows[-1] if run.record.rows else {})
+        elif run.splits.validation is not None and isinstance(run.task, Classify):
+            result["calibration"] = calibrate_run(run)
         write_json(Path(run.settings.out, "result.json"), result)
     return result
+
+
+def calibrate_run(run: Run) -> dict[str, Any]:
+    """Store the temperature, and what is familiar, with the weights of a finished run."""
+    splits, device = run.splits, run.trainer.strategy.root_device
+    assert splits.validation is not None
+    results = {}
+    for name in ("model-best.safetensors", FILE):  # of which the last is the run's own
+        path = Path(run.settings.out, name)
+        if path.is_file():
+            results = calibrate_on(path, path, splits.view, splits.train, splits.validation, device=device)
+    for line in calibration_lines(results):
+        print(line, flush=True)
+    return results
 
 
 def check_checkpoint(run: Run) -> None:

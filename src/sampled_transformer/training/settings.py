@@ -27,7 +27,8 @@ class DataOptions:
             "resampled" if labels are numbers, "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
         corruptions: For the presets "robust" and "robust-bricks", other shares of corrupted shapes than the usual ones,
             such as --data.corruptions.noise 0.5, or with severities, --data.corruptions.noise "[0.5, 0, 0.02]".
-        validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on.
+        validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on, and to
+            fit honest probabilities on, as `calibrate` does.
         batch: Shapes per training step and device.
     """
 

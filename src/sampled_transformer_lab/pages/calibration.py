@@ -32,7 +32,7 @@ def tables(result: dict[str, Any]) -> Iterator[str]:
                 *(f"{100 * way[key]:.2f}" for key in ("accuracy", "probability", "error")),
                 f"{way['log_loss']:.3f}",
             ]
-            for name, way in found["ways"].items()
+            for name, way in _all_ways(found)
         ],
     )
     for name, way in found["ways"].items():
@@ -47,6 +47,13 @@ def tables(result: dict[str, Any]) -> Iterator[str]:
         )
     if "spread" in found:
         yield from spread_table(found["spread"])
+
+
+def _all_ways(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The ways to ask, and the same without the temperature of the network, if it has one."""
+    yield from found["ways"].items()
+    for name, way in found.get("before", {}).items():
+        yield f"{name}, without the temperature {found['temperature']:.3f}", way
 
 
 def spread_table(found: dict[str, Any]) -> Iterator[str]:

@@ -27,7 +27,32 @@ def accuracies(entry: dict[str, Any]) -> list[str]:
         for way, row in entry["figures"].items()
     ]
     measured_on = f"{entry['shapes']} test shapes, {entry['points']} points."
-    return [*table(["way to ask", "accuracy %", "mean over classes %"], rows), "", measured_on]
+    return [*table(["way to ask", "accuracy %", "mean over classes %"], rows), "", *honesty(entry), measured_on]
+
+
+def honesty(entry: dict[str, Any]) -> list[str]:
+    """Calibration, false alarms and strangers, if they were measured."""
+    if "strangers" not in entry:
+        return []
+    found, alarms = entry["calibration"], entry["familiarity"]
+    errors = [
+        [way, *(f"{100 * found[key][way]:.1f}" for key in ("before", "after", "chance"))] for way in found["after"]
+    ]
+    rows = [[kind, f"{100 * row['unfamiliar']:.0f}", f"{row['area']:.3f}"] for kind, row in entry["strangers"].items()]
+    sets = next(iter(entry["strangers"].values()))["sets"]
+    return [
+        f"Calibration error in points, with the temperature {found['temperature']:.3f} that was fitted on held-out "
+        "training shapes. A network whose probabilities are all true has the error of the last column on so many "
+        "shapes:",
+        "",
+        *table(["way to ask", "without temperature", "with it", "by chance"], errors),
+        "",
+        f"{100 * alarms['unfamiliar']:.1f} % of the test shapes are called unfamiliar, false alarms; the threshold is "
+        f"that of {100 * alarms['alarms']:g} % of the held-out training shapes. Of {sets} strangers per kind:",
+        "",
+        *table(["strangers", "called unfamiliar %", "area under the ROC curve"], rows),
+        "",
+    ]
 
 
 def likelihoods(entry: dict[str, Any]) -> list[str]:

@@ -35,3 +35,12 @@ def test_tables() -> None:
 def test_without_mistakes_there_is_no_chance() -> None:
     text = calibration_section(Study("", {}), [Measured("bricks", Row(""), [result(None)])])
     assert not any("A wrong answer" in line for line in text)
+
+
+def test_a_temperature_has_its_own_rows() -> None:
+    fitted = result(0.7)
+    way = fitted["calibration"]["ways"]["one pass"]
+    fitted["calibration"] |= {"temperature": 0.5, "before": {"one pass": {**way, "error": 0.2}}}
+    text = calibration_section(Study("", {}), [Measured("bricks", Row(""), [fitted])])
+    assert "| one pass | 80.00 | 70.00 | 10.00 | 0.500 |" in text
+    assert "| one pass, without the temperature 0.500 | 80.00 | 70.00 | 20.00 | 0.500 |" in text

@@ -20,3 +20,21 @@ def test_accuracies_and_likelihoods(tmp_path: Path) -> None:
     assert "| one pass | 50.00 | 25.00 |\n\n8 test shapes, 16 points. Made and measured with:\n\n```bash\nsam" in first
     assert "| one pass | -1.5000 | -1.4900 | -1.4700 | -1.4600 |\n\n1000 fixed sets of mixtures. Made" in second
     assert second.endswith("Training took 60 s of wall time on a core.\n")
+
+
+def test_calibration_and_strangers_are_told_if_measured(tmp_path: Path) -> None:
+    one = {"accuracy": 0.5, "mean_class_accuracy": 0.25}
+    entry = {"description": "What.", "commands": ["go"], "seconds": 1, "machine": "a core", "shapes": 8, "points": 16}
+    calibration = {"temperature": 0.5, "before": {"one pass": 0.12}, "after": {"one pass": 0.02}}
+    more = {
+        "figures": {"one pass": one},
+        "calibration": {**calibration, "chance": {"one pass": 0.015}},
+        "familiarity": {"alarms": 0.05, "unfamiliar": 0.041},
+        "strangers": {"noise": {"unfamiliar": 0.93, "area": 0.98765, "sets": 100}},
+    }
+    (tmp_path / "a.json").write_text(json.dumps({**entry, **more}), "utf-8")
+    text = "\n".join(shipped_section(tmp_path))
+    assert "the temperature 0.500 that" in text
+    assert "| one pass | 12.0 | 2.0 | 1.5 |" in text
+    assert "4.1 % of the test shapes are called unfamiliar, false alarms; the threshold is that of 5 % of" in text
+    assert "| noise | 93 | 0.988 |\n\n8 test shapes, 16 points. Made" in text
