@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ..training.settings import Up
+from .data_pack import settled_up
+
 
 def evaluate(
     weights: str,
@@ -13,6 +16,7 @@ def evaluate(
     samples: int = 1,
     votes: int = 0,
     batch: int = 64,
+    up: Up | None = None,
     device: str | None = None,
     page: str | None = None,
     json: bool = False,
@@ -26,12 +30,14 @@ def evaluate(
         samples: Also average the answers over this many cycles.
         votes: Also average the answers over this many random augmentations.
         batch: Shapes per forward pass.
+        up: Axis that is up in a folder of shapes or in a pack; "auto" as in `data pack` (default: as in training).
         device: Device (default: GPU if available).
         page: HTML file for a calibration plot of a classifier: is the network right as often as it says?
         json: Print everything as JSON, with the whole confusion matrix, or every predicted number.
     """
     from json import dumps
 
+    from ..data.repack import shapes_below
     from ..inference import evaluation, regression
     from ..inference.target import target_of
     from ..report.calibration import write_page
@@ -47,7 +53,8 @@ def evaluate(
         if Path(page).is_dir() or not Path(page).absolute().parent.is_dir():
             raise ValueError(f"page: expected a file in a folder that exists, got {page}")
     task = evaluation if target is None else regression
-    result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device)
+    axis = settled_up(up, None if data is None else shapes_below(data, root))
+    result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device, up=axis)
     result["weights"] = weights
     print(dumps(result, indent=2) if json else task.table(result))
     if page is not None:

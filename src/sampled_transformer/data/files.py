@@ -3,7 +3,8 @@
 `read_shape` is `read_raw`, which reads what the file holds, and `draw_shape`, which also takes what is in memory.
 
 Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
-or repeat random points if it has too few. Axes stay as they are in the file.
+or repeat random points if it has too few. A file whose format prescribes y up (axes.py) is turned to z up; other files
+stay as they are unless we are told which axis is up.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..support.printable import printable
+from .axes import check_up, standard_up, turn_raw
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
@@ -83,6 +85,7 @@ def read_shape(
     seed: int = 0,
     name: str | None = None,
     normalise: bool = True,
+    up: str | None = None,
 ) -> Shape:
     """Read one file as `points` points.
 
@@ -94,10 +97,13 @@ def read_shape(
         seed: Seed of the draw. The draw depends only on `seed` and `name`, so it is the same in every process.
         name: Text that seeds the draw together with `seed` (default: the file name).
         normalise: Centre the points on their mean and divide by the largest norm.
+        up: The axis that is up in the file, such as "y" or "-z", which becomes z (default: what the format prescribes,
+            or else the axes stay as they are).
     """
     check_options(points, normals)
+    check_up(up)
     path = Path(path)
-    raw = read_raw(path)
+    raw = turn_raw(read_raw(path), up or standard_up(path))
     with named_errors(printable(path)):
         return draw_shape(raw, name or path.name, points=points, normals=normals, seed=seed, normalise=normalise).shape
 

@@ -25,7 +25,10 @@ def view_of(description: Description, path: str | Path) -> View:
     data = description.notes.get("data", {})
     usual = inspect.signature(look_up("model", description.model, REGISTRY)).parameters.get("normals")
     normals = bool(description.options.get("normals", usual is not None and usual.default))
-    view = View(data.get("preset", "none"), data.get("points", 1024), normals) if isinstance(data, dict) else None
+    view = None
+    if isinstance(data, dict):
+        up = data.get("up") or ("-y" if data.get("source") == "bricks" else "")  # older files do not say
+        view = View(data.get("preset", "none"), data.get("points", 1024), normals, up)
     if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
         raise WeightsError(f"{printable(path)}: expected a valid preset and number of points in its notes, got {data}")
     return view

@@ -92,10 +92,10 @@ def load_corpus(options: DataOptions) -> Splits:
     """Load the training split; the test split is not even opened."""
     name = choose_preset(options, "pretrain")
     refuse_normals(options)
-    train = load_shapes(options.source, options.root, "train", options.points)
+    train = load_shapes(options.source, options.root, "train", options.points, options.up)
     if len(train) < 2:
         raise DataError(f"{printable(options.source)}: expected at least 2 training shapes, got {len(train)}")
-    return Splits(train, None, None, View(name, choose_points(options, [train], PRESETS[name][1]), False))
+    return Splits(train, None, None, View(name, choose_points(options, [train], PRESETS[name][1]), False, train.up))
 
 
 def can_be_probed(pack: Pack) -> bool:

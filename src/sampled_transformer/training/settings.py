@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from .run_settings import RunSettings
 
+Up = Literal["x", "y", "z", "-x", "-y", "-z", "auto"]
+
 
 @dataclass(frozen=True)
 class DataOptions:
@@ -27,6 +29,8 @@ class DataOptions:
             "resampled" if labels are numbers, "pretrain" in `pretrain`, "finetune-modelnet40" in `fewshot`).
         validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on.
         batch: Shapes per training step and device.
+        up: Axis that is up in the files of a folder, which are turned to z up; "auto" asks the default network of
+            `predict` about some of them (default: as the format says, or else z).
     """
 
     short: ClassVar[str] = "source"  # `--data bricks` is short for `--data.source bricks`
@@ -38,6 +42,7 @@ class DataOptions:
     preset: str | None = None
     validation: float = 0.0
     batch: int = 64
+    up: Up | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.validation < 1:
