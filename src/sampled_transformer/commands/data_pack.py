@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..training.settings import Up
 from .messages import fail, remark
+from .upright import settled_up
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..data.packing import Report
 
 
@@ -88,19 +87,6 @@ def data_pack(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped" + "; the same command goes on from here" * (folder is not None)) from None
     return show(report, target, strict)
-
-
-def settled_up(up: str | None, folder: Path | None) -> str | None:
-    """The axis that is up, where "auto" asks a network about a folder of shapes and says what it found."""
-    if up != "auto":
-        return up
-    if folder is None:
-        raise ValueError("up: expected an axis, because only a folder of shapes can be asked about, got auto")
-    from ..inference.upright import folder_up
-
-    axis, why = folder_up(folder)
-    remark("note", [why])
-    return axis
 
 
 def show(report: Report, target: str, strict: bool) -> int:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from ..training.settings import Up
-from .data_pack import settled_up
+from .upright import settled_up
 
 
 def evaluate(

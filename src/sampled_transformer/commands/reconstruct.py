@@ -22,7 +22,7 @@ def reconstruct(
         out: Folder to write to; it replaces files of these names.
         mask_ratio: Share of the groups to mask (default: as in pre-training).
         seed: Seed that chooses the groups.
-        up: Axis that is up in the file; what is written has z up (default: y for GLB and GLTF; others stay as they are).
+        up: Axis that is up in the file; what is written has z up (default: y for GLB and GLTF, else as it is).
         device: Device (default: GPU if available).
     """
     from pathlib import Path

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..data.repack import shapes_below
 from ..training.settings import Settings
-from .data_pack import settled_up
 from .extras import training_module
+from .upright import with_settled_up
 
 
 def train(settings: Settings, resume: bool = False) -> None:
@@ -20,10 +18,7 @@ def train(settings: Settings, resume: bool = False) -> None:
         resume: Continue the run in --out; its options need not be given again.
     """
     run = training_module("training.run")
-    if settings.data.up == "auto":
-        folder = shapes_below(settings.data.source, settings.data.root)
-        settings = replace(settings, data=replace(settings.data, up=settled_up("auto", folder)))
-    result = run.train(settings, resume)
+    result = run.train(with_settled_up(settings), resume)
     if not run.is_first_process():
         return
     for name, row in result["figures"].items():

@@ -1,13 +1,14 @@
 """Which axis of a shape points up, and turning shapes so that another one does.
 
-glTF prescribes y up. Other formats prescribe nothing; we take z for up unless we are told otherwise. A turn permutes the
-axes and changes signs, so it is exact.
+glTF prescribes y up. Other formats prescribe nothing; we take z for up unless we are told otherwise. A turn permutes
+the axes and changes signs, so it is exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from .formats.meshes import Mesh
 from .formats.point_files import Cloud
 from .pack import Pack
 
-AXES = ("z", "y", "x", "-z", "-y", "-x")  # where several do equally well, the first is taken
+Axis = Literal["z", "y", "x", "-z", "-y", "-x"]
+AXES: tuple[Axis, ...] = ("z", "y", "x", "-z", "-y", "-x")  # where several do equally well, the first is taken
 STANDARD = {".glb": "y", ".gltf": "y"}  # formats that prescribe an axis
 # Which axis, with its sign, becomes x, y and z when the key becomes z; every turn is a rotation.
 _TO_Z = {

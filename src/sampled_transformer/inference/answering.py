@@ -6,7 +6,7 @@ start before this process has loaded it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache, partial
 from itertools import chain, islice
 from math import ceil
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
 def answer_files(
     question: Question, places: Sequence[str], workers: int | None = None
-) -> Iterator[Answer | Measurement]:
+) -> Generator[Answer | Measurement, None, None]:
     """Yield one answer per file, in the given order. Folders are searched for files of known formats.
 
     Args:
@@ -51,12 +51,10 @@ def answer_files(
         if value is not None and value < least:
             raise ValueError(f"{name}: expected at least {least}, got {value}")
     coming = files_below(places)
+    most = min(available_cores(), MOST_WORKERS) if workers is None else workers
+    known = list(islice(coming, most * max(WORTH_A_WORKER, question.batch)))
     if workers is None:
-        workers = min(available_cores(), MOST_WORKERS)
-        known = list(islice(coming, workers * WORTH_A_WORKER))
-        workers = 0 if len(known) == 1 else min(workers, ceil(len(known) / WORTH_A_WORKER))
-    else:
-        known = list(islice(coming, workers * question.batch))
+        workers = 0 if len(known) == 1 else min(most, ceil(len(known) / WORTH_A_WORKER))
     size = max(1, min(question.batch, ceil(len(known) / workers))) if workers else question.batch
     chunks = in_chunks(chain(known, coming), size)
     if workers == 0:

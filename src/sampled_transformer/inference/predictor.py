@@ -129,7 +129,10 @@ class Predictor:
         if self.target is not None:
             values = self.trained.values(sets, samples=self.samples)
             numbers = zip(sets, values.mean.tolist(), values.spread.tolist(), strict=True)
-            return [Measurement(one.name, values.target, *pair, list(one.notes), up=one.up) for one, *pair in numbers]
+            return [
+                Measurement(one.name, values.target, mean, spread, list(one.notes), up=one.up)
+                for one, mean, spread in numbers
+            ]
         found = self.trained.probabilities(sets, samples=self.samples).top(top)
         return [
             Answer(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..data.axes import AXES
+from ..data.axes import AXES, Axis
 from ..data.errors import DataError
 from ..support.printable import printable
 from .defaults import DEFAULT_WEIGHTS
@@ -17,7 +17,7 @@ from .trained_network import TrainedNetwork, load
 FILES = 48  # that we ask about, spread over the folder
 
 
-def folder_up(folder: str | Path, network: TrainedNetwork | None = None) -> tuple[str, str]:
+def folder_up(folder: str | Path, network: TrainedNetwork | None = None) -> tuple[Axis, str]:
     """The axis that is up in the files of a folder, and how we know, in one line.
 
     A folder has one axis for all its files, because one program wrote them. We take the one with the highest mean
