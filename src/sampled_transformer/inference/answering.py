@@ -58,20 +58,25 @@ def answer_files(
     size = max(1, min(question.batch, ceil(len(known) / workers))) if workers else question.batch
     chunks = in_chunks(chain(known, coming), size)
     if workers == 0:
+        predictor = _predictor(question)
         for chunk in chunks:
-            yield from _predictor(question).answers(chunk, question.top)
+            yield from predictor.answers(chunk, question.top)
         return
     for path, answer in run_in_order(partial(_answer, question=question), chunks, workers):
         yield _died(question, path, answer) if isinstance(answer, ProcessDied) else answer
 
 
 def _answer(chunk: list[Path | EmptyFolder], announce: Announce, question: Question) -> list[Answer | Measurement]:
-    """Run in a worker."""
-    keep_freed_memory()
-    return _predictor(question).answers(chunk, question.top, announce)
+    """Run in a worker, which loads the network once."""
+    return _own_predictor(question).answers(chunk, question.top, announce)
 
 
 @cache
+def _own_predictor(question: Question) -> Predictor:
+    keep_freed_memory()
+    return _predictor(question)
+
+
 def _predictor(question: Question) -> Predictor:
     from ..weights import find_weights
     from .predictor import Predictor
