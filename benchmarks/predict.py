@@ -1,9 +1,9 @@
 """How many files per second does `predict` answer, beside one by one? And does its memory stay flat?
 
-Writes small meshes and asks the network about them one by one (no workers, one file per forward pass), in batches in one
-process, and in batches in worker processes, all in one run, and compares the answers. Loading the network and starting
-the workers is timed apart. Processor time is that of this process, and less disturbed by others than files per second.
-With --memory it also prints the peak memory of the program for several numbers of files.
+Writes small meshes and asks the network about them one by one (no workers, one file per forward pass), in batches in
+one process, and in batches in worker processes, all in one run, and compares the answers. Loading the network and
+starting the workers is timed apart. Processor time is that of this process; other programs disturb it less than files
+per second. With --memory it also prints the peak memory of the program for several numbers of files.
 
     python benchmarks/predict.py [--files 400] [--weights modelnet40] [--samples 8] [--batch 8] [--memory 1000 10000]
 """
