@@ -66,7 +66,7 @@ def predict(
 
 def _apart(notes: list[str]) -> tuple[bool, list[str]]:
     """Whether normals were estimated, which is worth one line per run, and the other notes, worth one per file."""
-    from ..inference.prepared import ESTIMATED
+    from ..inference.answers import ESTIMATED
 
     return ESTIMATED in notes, [note for note in notes if note != ESTIMATED]
 

@@ -1,7 +1,6 @@
 """Answer about many files: worker processes read and classify them in batches, and the answers come in their order.
 
-Each worker has its own copy of the network and one thread. This module does not load torch, so that the workers can
-start before this process has loaded it.
+Each worker has its own copy of the network and one thread. This process loads torch only if it has to answer itself.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..support.memory import keep_freed_memory
 from ..support.printable import printable
 from ..support.workers import Announce, ProcessDied, available_cores, in_chunks, run_in_order
+from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, files_below
 
 if TYPE_CHECKING:
-    from .predictor import Answer, Measurement, Predictor
+    from .predictor import Predictor
 
 WORTH_A_WORKER = 8  # files; a worker takes seconds to start
 MOST_WORKERS = 8  # that we start without being told; each takes a few hundred megabytes
@@ -86,14 +86,9 @@ def _predictor(question: Question) -> Predictor:
 
 def _died(question: Question, path: Path, how: ProcessDied) -> Answer | Measurement:
     """The answer about a file whose process died."""
-    from ..data.errors import DataError
-    from ..inference.target import target_of
     from ..weights import describe_model
-    from .predictor import failure
+    from .target import target_of
 
+    target = target_of(describe_model(question.weights), question.weights)
     reason = f"the process that read it died ({how}); the file may be damaged or too large for memory"
-    return failure(
-        str(path),
-        DataError(f"{printable(path)}: {reason}"),
-        target_of(describe_model(question.weights), question.weights),
-    )
+    return failure(str(path), OSError(f"{printable(path)}: {reason}"), None if target is None else target.name)

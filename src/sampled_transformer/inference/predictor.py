@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..data.axes import check_up
 from ..data.errors import DataError
 from ..support.printable import printable
 from ..support.workers import Announce, in_chunks
 from ..weights import WeightsError
+from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, files_below
 from .prepared import Prepared, prepare_sides
-from .target import Target
 from .trained import check_classifier
 from .trained_network import load
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The likeliest classes of one file with probability and spread, or the error that prevented an answer."""
-
-    file: str
-    classes: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-    up: str | None = None  # the axis of the file that was taken for up; None if its axes stayed as they are
-
-    def lines(self) -> list[str]:
-        """The answer as text."""
-        return [
-            f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}" for row in self.classes
-        ]
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """The predicted number of one file with its spread, or the error that prevented an answer."""
-
-    file: str
-    target: str
-    value: float | None = None
-    spread: float | None = None
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-    up: str | None = None  # as in `Answer`
-
-    def lines(self) -> list[str]:
-        """The answer as text."""
-        return [f"{self.value:.6g} +- {self.spread:.2g}  {printable(self.target)}"]
 
 
 class Predictor:
@@ -146,14 +111,7 @@ class Predictor:
 
     def failure(self, file: str, error: DataError) -> Answer | Measurement:
         """The answer about a file that cannot be read."""
-        return failure(file, error, self.target)
-
-
-def failure(file: str, error: DataError, target: Target | None) -> Answer | Measurement:
-    """The answer about a file that cannot be read, of a classifier or of a network that predicts a number."""
-    if target is None:
-        return Answer(file, error=str(error))
-    return Measurement(file, target.name, error=str(error))
+        return failure(file, error, None if self.target is None else self.target.name)
 
 
 def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterator[Answer | Measurement]:

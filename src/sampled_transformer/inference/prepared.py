@@ -22,9 +22,9 @@ from ..data.formats.scenes import from_trimesh
 from ..data.quantise import check_coordinates
 from ..support.printable import printable
 from ..training.loading import View
+from .answers import ESTIMATED
 
 Form = Literal["one", "array", "list"]  # one set, an array of sets of one size, a list of sets
-ESTIMATED = "normals estimated from neighbouring points"
 KINDS = "an array, a list of sets, a file or a trimesh"
 
 
