@@ -65,9 +65,12 @@ def data_pack(
     if options:
         folder = None  # only the reader of a data set knows its options
     axis = settled_up(up, folder)
+    if options and source == "folder" and axis is not None:
+        options, axis = {**options, "up": axis}, None  # its files are turned as they are read
     try:
         if folder is None:
-            report = repack(source, target, root, points=points, normals=normals, seed=seed, up=axis, **(options or {}))
+            drawn: dict[str, Any] = {"points": points, "normals": normals, "seed": seed}
+            report = repack(source, target, root, up_in_pack=axis, **drawn, **(options or {}))
         else:
             report = pack_folder(
                 folder,
