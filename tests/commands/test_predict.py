@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import trimesh
+from helpers.trained import save_small
 
 from sampled_transformer.cli import main
+from sampled_transformer.data.axes import rotation
 
 
 @pytest.fixture
@@ -23,7 +32,7 @@ def test_files_and_folders_are_classified(
     classifier: Path, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["predict", str(files / "0.npy"), str(tmp_path / "none.off"), str(files), "--weights", str(classifier)]
-    assert main([*words, "--top", "1", "--samples", "2"]) == 1
+    assert main([*words, "--top", "1", "--samples", "2", "--workers", "0"]) == 1
     captured = capsys.readouterr()
     assert captured.err == f"could not be read: {tmp_path}/none.off: No such file or directory\n"
     lines = captured.out.splitlines()
@@ -47,7 +56,103 @@ def test_missing_words(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_number_is_shown_with_its_spread(regressor, tmp_path, capsys):
     np.savetxt(tmp_path / "a.xyz", np.random.default_rng(0).normal(size=(50, 3)))
-    assert main(["predict", str(tmp_path / "a.xyz"), str(tmp_path / "no.xyz"), "--weights", str(regressor)]) == 1
+    assert (
+        main(
+            [
+                "predict",
+                str(tmp_path / "a.xyz"),
+                str(tmp_path / "no.xyz"),
+                "--weights",
+                str(regressor),
+                "--workers",
+                "0",
+            ]
+        )
+        == 1
+    )
     captured = capsys.readouterr()
     assert re.fullmatch(r".*a\.xyz\n  \d{3}(\.\d+)? \+- [\d.]+  height in mm\n", captured.out)
     assert captured.err == f"could not be read: {tmp_path / 'no.xyz'}: No such file or directory\n"
+
+
+def test_up_is_asked_for_taken_from_the_format_or_found_out(classifier, tmp_path, capsys):
+    needle = trimesh.creation.cylinder(radius=0.05, height=2)
+    needle.export(tmp_path / "z.off")
+    needle.vertices = needle.vertices @ rotation("z", "y").T
+    needle.export(tmp_path / "y.glb")
+    words = ["--weights", str(classifier), "--workers", "0", "--top", "1", "--json", "--samples", "1"]
+
+    def ask(name: str, *more: str) -> dict[str, Any]:
+        assert main(["predict", str(tmp_path / name), *words, *more]) == 0
+        (answer,) = json.loads(capsys.readouterr().out)
+        return answer
+
+    standing, lying = ask("z.off"), ask("z.off", "--up", "-x")
+    by_format = ask("y.glb")
+    assert (standing["up"], lying["up"], by_format["up"]) == (None, "-x", "y")
+    assert by_format["notes"][-1] == "y is up, as in every glTF file"
+    assert ask("y.glb", "--up=y")["notes"] == standing["notes"]
+    surest = ask("y.glb", "--up", "auto")
+    assert surest["notes"][-1] == f"{surest['up']} taken for up, the surest of 6"
+    assert surest["classes"][0]["probability"] >= max(one["classes"][0]["probability"] for one in (by_format,)) - 1e-6
+
+
+def test_a_wrong_up(classifier, regressor, capsys):
+    assert main(["predict", "a.off", "--up", "w"]) == 2
+    assert "up: expected one of x, y, z, -x, -y, -z, auto" in capsys.readouterr().err.replace("'", "")
+    assert main(["predict", "a.off", "--up", "auto", "--weights", str(regressor)]) == 2
+    assert "up: expected an axis, because the network predicts a number" in capsys.readouterr().err
+
+
+def test_estimated_normals_are_told_once(tmp_path, files, capsys):
+    weights = str(save_small(tmp_path / "w.safetensors"))
+    assert main(["predict", str(files), "--weights", weights, "--workers", "0", "--batch", "2"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"note: {weights} reads normals, and normals estimated from points are not those of meshes\n"
+    assert "normals estimated" not in captured.out
+    positions = str(save_small(tmp_path / "p.safetensors", "basic-positions"))
+    assert main(["predict", str(files), "--weights", positions, "--workers", "0"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_list_of_json_and_an_empty_folder(tmp_path, files, capsys):
+    weights = str(save_small(tmp_path / "p.safetensors", "basic-positions"))
+    (tmp_path / "empty").mkdir()
+    words = ["predict", str(files), str(tmp_path / "empty"), "--weights", weights, "--workers", "0", "--json"]
+    assert main(words) == 1
+    captured = capsys.readouterr()
+    answers = json.loads(captured.out)
+    assert captured.out == json.dumps(answers, indent=2) + "\n"
+    assert [answer["error"] is None for answer in answers] == [True, True, True, False]
+    assert captured.err == f"could not be read: {tmp_path}/empty: no file of a known format in this folder\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_ctrl_c_ends_the_workers(tmp_path):
+    weights = str(save_small(tmp_path / "p.safetensors", "basic-positions"))
+    np.save(tmp_path / "cloud.npy", np.random.default_rng(0).normal(size=(40, 3)))
+    words = ["predict", *[str(tmp_path / "cloud.npy")] * 5000, "--weights", weights, "--workers", "2", "--batch", "1"]
+    program = [
+        sys.executable,
+        "-c",
+        "import sys; from sampled_transformer.cli import main; sys.exit(main(sys.argv[1:]))",
+    ]
+    with subprocess.Popen(
+        [*program, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert "cloud.npy" in process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+        error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert error.splitlines()[-1] == "sampled-transformer: error: stopped"
+    for _ in range(100):  # the tracker of resources of multiprocessing ends a moment after the program
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process of the group is left")

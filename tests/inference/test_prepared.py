@@ -8,9 +8,10 @@ import pytest
 import torch
 import trimesh
 
+from sampled_transformer.data.axes import AXES, turn
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.files import read_shape
-from sampled_transformer.inference.prepared import prepare_sets
+from sampled_transformer.inference.prepared import prepare_sets, prepare_sides
 from sampled_transformer.training.loading import View
 
 VIEW = View("bricks", 32, True)
@@ -74,7 +75,7 @@ def test_forms() -> None:
     prepared, _ = prepare_sets(VIEW, points)
     assert prepare_sets(VIEW, prepared[0])[0][0] is prepared[0]
     with pytest.raises(
-        DataError, match=r"points: expected a set prepared for View\(.*normals=False\), got one for View"
+        DataError, match=r"points: expected a set prepared for View\(.*normals=False.*\), got one for View"
     ):
         prepare_sets(POSITIONS, prepared[0])
 
@@ -128,3 +129,59 @@ def test_what_is_no_set_is_refused_in_one_line(points: Any, message: str) -> Non
 def test_normals_that_do_not_fit(points: Any, normals: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         prepare_sets(VIEW, points, normals)
+
+
+@pytest.mark.parametrize("up", AXES)
+def test_a_set_is_turned_as_the_network_expects_it(up: str) -> None:
+    points, normals = cloud(40), cloud(40, 1)
+    for to in ("z", "-y"):
+        view = View("bricks", 32, True, to)
+        (seen,), _ = prepare_sets(view, points, normals, up=up)
+        (expected,), _ = prepare_sets(view, turn(points, up, to), turn(normals, up, to))
+        assert torch.equal(seen.points, expected.points)
+        assert torch.equal(seen.normals, expected.normals)
+        assert (seen.up, expected.up) == (up, None)
+        assert np.array_equal(seen.draw.places, points[seen.draw.rows])  # in the axes of the input
+
+
+def test_gltf_has_y_up_and_other_files_stay_as_they_are(tmp_path: Path) -> None:
+    box = trimesh.creation.box((1, 2, 3))
+    for ending in ("glb", "gltf", "off"):
+        (tmp_path / ending).mkdir()
+        box.export(tmp_path / ending / f"box.{ending}")
+        (seen,), _ = prepare_sets(POSITIONS, tmp_path / ending / f"box.{ending}")
+        (asked,), _ = prepare_sets(POSITIONS, tmp_path / ending / f"box.{ending}", up="y")
+        is_gltf = ending != "off"
+        assert torch.equal(seen.points, asked.points) == is_gltf
+        assert seen.up == ("y" if is_gltf else None)
+        assert seen.notes == (("y is up, as in every glTF file",) if is_gltf else ())
+        assert asked.notes == ()
+
+
+def test_six_sides_read_a_file_once_each(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", cloud(90))
+    ((*sides,),), form = prepare_sides(POSITIONS, tmp_path / "a.npy", up="auto")
+    assert form == "one"
+    assert [side.up for side in sides] == list(AXES)
+    for side in sides:
+        assert torch.equal(side.points, prepare_sets(POSITIONS, tmp_path / "a.npy", up=side.up)[0][0].points)
+    with pytest.raises(ValueError, match="up: expected one of z, y, x, -z, -y, -x, got 'auto'"):
+        prepare_sets(POSITIONS, cloud(9), up="auto")
+    with pytest.raises(DataError, match="up: expected none for a set that is prepared, got x"):
+        prepare_sets(POSITIONS, sides[0], up="x")
+
+
+@pytest.mark.parametrize("factor", [1000.0, 0.001])
+def test_units_do_not_matter(factor: float) -> None:
+    points, normals = cloud(90), cloud(90, 1)
+    box = trimesh.creation.box((1, 2, 3))
+    scaled = box.copy().apply_scale(factor)
+    for small, large in (
+        ((points, normals), (points * factor, normals)),
+        ((points,), (points * factor,)),
+        ((box,), (scaled,)),
+    ):
+        (one,), _ = prepare_sets(VIEW, *small)
+        (other,), _ = prepare_sets(VIEW, *large)
+        assert torch.allclose(one.points, other.points, atol=1e-6)
+        assert torch.allclose(one.normals, other.normals, atol=1e-5)

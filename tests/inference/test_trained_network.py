@@ -16,6 +16,7 @@ from helpers.trained import CLASSES, CLASSIFIERS, KINDS, POINTS, save_small
 
 import sampled_transformer
 from sampled_transformer.cli import main
+from sampled_transformer.data.axes import AXES
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.inference.trained_network import Candidate, Probabilities, TrainedNetwork, load
 from sampled_transformer.weights import Description, WeightsError, load_model, save_model
@@ -372,3 +373,37 @@ def test_numbers_and_classes_are_not_mixed_up(regressor: Path, net: TrainedNetwo
     assert net.target is None
     with pytest.raises(WeightsError, match="expected a network that predicts a number, got another one"):
         net.values(cloud(40))
+
+
+@pytest.mark.parametrize("factor", [1000.0, 0.001])
+def test_units_do_not_change_an_answer(factor: float, net: TrainedNetwork) -> None:
+    points = cloud(90)
+    one, other = (net.probabilities(values, samples=2).mean for values in (points, points * factor))
+    assert np.allclose(one, other, atol=1e-5)
+
+
+def test_up_turns_what_the_network_reads(net: TrainedNetwork) -> None:
+    points = cloud(90)
+    turned = points[:, [0, 2, 1]] * [1, -1, 1]
+    assert np.array_equal(net.probabilities(points, up="y").mean, net.probabilities(turned).mean)
+    assert np.array_equal(net.features(points, up="y"), net.features(turned))
+    per_point = net.features(points, per_point=True, up="y")
+    assert np.array_equal(per_point.points, points[per_point.rows])
+
+
+def test_auto_takes_the_surest_of_six(net: TrainedNetwork) -> None:
+    sets = [cloud(90), cloud(50, 1)]
+    for points, seen in zip(sets, net.prepare(sets, up="auto", samples=2), strict=True):
+        sure = {up: net.probabilities(points, up=up, samples=2).mean.max() for up in AXES}
+        assert sure[seen.up] == max(sure.values())
+        assert seen.notes[-1] == f"{seen.up} taken for up, the surest of 6"
+        (best,) = net.predict([points], up="auto", top=1, samples=2)
+        assert best[0].probability == pytest.approx(max(sure.values()), abs=1e-6)
+
+
+def test_auto_needs_probabilities(regressor: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="up: expected an axis, because the network predicts a number and is never"):
+        load(regressor).predict(cloud(40), up="auto")
+    with pytest.raises(ValueError, match="up: expected an axis, because the network knows no classes"):
+        load(save_small(tmp_path / "mae.safetensors", "mae")).features(cloud(40), up="auto")
+    assert load(regressor).predict(cloud(40), up="y") != load(regressor).predict(cloud(40))

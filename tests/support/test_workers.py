@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sampled_transformer.support.workers import ProcessDied, run_in_processes
+from sampled_transformer.support.workers import ProcessDied, available_cores, in_chunks, run_in_order, run_in_processes
 
 WORK = """
 import os, signal, time
@@ -25,6 +25,19 @@ def square(chunk, announce):
             raise ValueError("refused")
         results.append(item * item)
     return results
+
+def whole(chunk, announce):
+    for index, _ in enumerate(chunk):
+        announce(index)
+    announce(None)
+    if "kill" in chunk:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [item * item for item in chunk]
+
+def first_is_slow(chunk, announce):
+    if chunk[0] == 0:
+        time.sleep(1)
+    return chunk
 
 def threads(chunk, announce):
     return [os.environ["OMP_NUM_THREADS"]]
@@ -89,3 +102,41 @@ def test_leaving_early_ends_the_processes(work):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert multiprocessing.active_children() == []
+
+
+def test_results_in_the_order_of_the_items(work):
+    chunks = [[0, 1], [2], [3, 4]]
+    results = list(run_in_order(work.first_is_slow, chunks, 2))
+    assert results == [(number, number) for number in range(5)]
+
+
+def test_processes_do_not_run_far_ahead(work):
+    taken = []
+
+    def chunks():
+        for number in range(50):
+            taken.append(number)
+            yield [number]
+
+    results = run_in_order(work.first_is_slow, chunks(), 2, ahead=5)
+    assert next(results) == (0, 0)
+    assert max(taken) <= 6
+    assert [item for item, _ in results] == list(range(1, 50))
+
+
+def test_death_costs_one_item_in_order(work):
+    results = list(run_in_order(work.square, [[1, "kill", 2], [3]], 2))
+    assert [item for item, _ in results] == [1, "kill", 2, 3]
+    assert isinstance(results[1][1], ProcessDied)
+    assert [result for item, result in results if item != "kill"] == [1, 4, 9]
+
+
+def test_death_at_the_whole_chunk_costs_the_item_that_kills_alone(work):
+    results = list(run_in_order(work.whole, [[1, "kill", 2], [3]], 1))
+    assert [str(result) for _, result in results] == ["1", "signal 9", "4", "9"]
+
+
+def test_chunks_and_cores():
+    assert list(in_chunks(iter(range(5)), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(in_chunks([], 2)) == []
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)

@@ -217,7 +217,7 @@ def _read(path: Path, dimension: int) -> np.ndarray:
     except Exception as error:  # a damaged file can raise anything
         raise DataError(f"damaged {suffix[1:].upper()} file ({type(error).__name__})") from None
     if isinstance(raw, Mesh):
-        return read_shape(path, points=MESH_POINTS, normals="none", normalise=False).points
+        return read_shape(path, points=MESH_POINTS, normals="none", normalise=False, up="z").points  # axes as they are
     return raw.points
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..training.settings import Up
 from .messages import fail, remark
+from .upright import settled_up
 
 if TYPE_CHECKING:
     from ..data.packing import Report
@@ -22,6 +24,7 @@ def data_pack(
     targets: str | None = None,
     column: str | None = None,
     root: str | None = None,
+    up: Up | None = None,
     options: Mapping[str, Any] | None = None,
     strict: bool = False,
 ) -> int:
@@ -40,6 +43,8 @@ def data_pack(
             columns: "file" (also path, filename or name; otherwise the first) has paths below the folder.
         column: Column of --targets that has the numbers (default: the only one besides the files).
         root: Folder that holds a data set given by name.
+        up: Axis that is up in the files of a folder or in a pack, which becomes z; "auto" asks the default network of
+            `predict` about some files of a folder (default: y for GLB and GLTF; other files stay as they are).
         options: Further options of a data set given by name, such as --options.variant objbg.
         strict: Fail if any file cannot be read.
     """
@@ -51,15 +56,21 @@ def data_pack(
     folder = shapes_below(source, root)
     if options and source not in SOURCES:
         raise ValueError(f"options: expected none for a folder or pack of your own, got {', '.join(options)}")
+    if up is not None and source in SOURCES and source != "folder":
+        raise ValueError(f"up: expected none for the data set {source}, whose axes are known, got {up}")
     if column is not None and targets is None:
         raise ValueError(f"column: expected none without --targets, got {column}")
     if targets is not None and (folder is None or options):
         raise ValueError(f"targets: expected a folder of shapes to go with it, got {source}")
     if options:
         folder = None  # only the reader of a data set knows its options
+    axis = settled_up(up, folder)
+    if options and source == "folder" and axis is not None:
+        options, axis = {**options, "up": axis}, None  # its files are turned as they are read
     try:
         if folder is None:
-            report = repack(source, target, root, points=points, normals=normals, seed=seed, **(options or {}))
+            drawn: dict[str, Any] = {"points": points, "normals": normals, "seed": seed}
+            report = repack(source, target, root, up_in_pack=axis, **drawn, **(options or {}))
         else:
             report = pack_folder(
                 folder,
@@ -69,6 +80,7 @@ def data_pack(
                 seed=seed,
                 test_fraction=test_fraction,
                 targets=None if targets is None else read_targets(targets, column),
+                up=axis,
                 workers=workers,
                 progress=True,
             )

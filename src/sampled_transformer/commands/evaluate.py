@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..training.settings import Up
+from .upright import settled_up
+
 
 def evaluate(
     weights: str,
@@ -14,13 +17,13 @@ def evaluate(
     samples: int = 1,
     votes: int = 0,
     batch: int = 64,
+    up: Up | None = None,
     device: str | None = None,
     page: str | None = None,
     json: bool = False,
     robustness: bool = False,
     corruptions: str | None = None,
     limit: int | None = None,
-    up: str | None = None,
     seed: int | None = None,
     out: str | None = None,
     save_card: bool = False,
@@ -34,6 +37,7 @@ def evaluate(
         samples: Also average the answers over this many cycles.
         votes: Also average the answers over this many random augmentations.
         batch: Shapes per forward pass.
+        up: Axis that is up in a folder of shapes or in a pack; "auto" as in `data pack` (default: as in training).
         device: Device (default: GPU if available).
         page: HTML file for a calibration plot of a classifier: is the network right as often as it says?
         json: Print everything as JSON, with the whole confusion matrix, or every predicted number.
@@ -41,13 +45,13 @@ def evaluate(
             rotations, other scales, no normals. The options below belong to this one.
         corruptions: Corruptions to measure, such as noise,outliers (default: all).
         limit: Measure on this many random test shapes (default: all).
-        up: Axis of the rotation about the up axis (default: y for bricks, otherwise z).
         seed: Seed of corruptions and chosen shapes (default: 0).
         out: Folder for robustness.json and robustness.html, a page with a curve per corruption.
         save_card: Write the figures into the weights file, for `weights` and model cards to show.
     """
     from json import dumps
 
+    from ..data.repack import shapes_below
     from ..inference import evaluation, regression
     from ..inference.target import target_of
     from ..report.calibration import write_page
@@ -55,12 +59,13 @@ def evaluate(
     from ..weights import describe_model, find_weights
 
     path = find_weights(weights)
-    own = {"corruptions": corruptions, "limit": limit, "up": up, "seed": seed, "out": out}
+    own = {"corruptions": corruptions, "limit": limit, "seed": seed, "out": out}
+    axis = settled_up(up, None if data is None else shapes_below(data, root))
     if robustness:
         for name, given in (("page", page), ("votes", votes)):
             if given:
                 raise ValueError(f"{name}: expected none with --robustness, got {given}")
-        result = _robustness(path, weights, data, root, samples, batch, device, save_card, **own)
+        result = _robustness(path, weights, data, root, samples, batch, device, save_card, up=axis, **own)
         print(dumps(result, indent=2) if json else _table(result))
         return
     for name, given in {**own, "save_card": save_card or None}.items():
@@ -74,7 +79,7 @@ def evaluate(
         if Path(page).is_dir() or not Path(page).absolute().parent.is_dir():
             raise ValueError(f"page: expected a file in a folder that exists, got {page}")
     task = evaluation if target is None else regression
-    result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device)
+    result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device, up=axis)
     result["weights"] = weights
     print(dumps(result, indent=2) if json else task.table(result))
     if page is not None:

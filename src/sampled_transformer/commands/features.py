@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..inference.defaults import DEFAULT_WEIGHTS
+from ..training.settings import Up
 from .messages import fail, remark
 
 
 def features(
     files: list[str],
     out: str = "features.npz",
-    weights: str = "modelnet40",
+    weights: str = DEFAULT_WEIGHTS,
     per_point: bool = False,
     layer: int | str | None = None,
     samples: int = 1,
+    up: Up | None = None,
     device: str | None = None,
 ) -> int:
     """Write the features of meshes or point clouds, as a trained network sees them before its head.
@@ -26,6 +29,7 @@ def features(
         per_point: Write one row per point that the network read, with the point, instead of one row per file.
         layer: Number or name of another layer than the last, such as 0 or blocks.0.
         samples: Cycles to average over.
+        up: Axis that is up in the files, or "auto", as in `predict`.
         device: Device (default: GPU if available).
     """
     from ..data.errors import DataError
@@ -37,13 +41,15 @@ def features(
     paths = _inputs(files, Path(out))
     trained = load(weights, device)
     layer = trained.find_layer(layer)  # refuses what the network lacks, before any work
+    if up == "auto":
+        trained.check_sure()
     names: list[str] = []
     found: list[Any] = []
     for path in paths:
         try:
             if isinstance(path, DataError):
                 raise path
-            found.append(trained.features(path, per_point=per_point, layer=layer, samples=samples))
+            found.append(trained.features(path, per_point=per_point, layer=layer, samples=samples, up=up))
             names.append(printable(path))
         except DataError as error:
             remark("could not be read", [str(error)])
@@ -62,7 +68,7 @@ def features(
 def _inputs(files: list[str], out: Path) -> list[Any]:
     """The files to read, without the features of earlier runs in searched folders; an input is never overwritten."""
     from ..inference.feature_files import is_feature_file
-    from ..inference.predictor import files_below
+    from ..inference.places import files_below
     from ..support.printable import printable
 
     paths = []

@@ -8,6 +8,7 @@ from typing import Any
 from ..support.printable import printable
 from ..training.settings import FewShotSettings
 from .extras import training_module
+from .upright import with_settled_up
 
 
 def fewshot(settings: FewShotSettings, resume: bool = False) -> None:
@@ -21,7 +22,7 @@ def fewshot(settings: FewShotSettings, resume: bool = False) -> None:
         done = f"fold {one['fold'] + 1}/{settings.folds}"
         print(f"{done}: {100 * one['accuracy']:.2f} %, {one['seconds']:.1f} s", flush=True)
 
-    result = training_module("training.fewshot").few_shot(settings, resume, show)
+    result = training_module("training.fewshot").few_shot(with_settled_up(settings), resume, show)
     labels = {"accuracy": "one pass", "averaged_accuracy": f"averaged over {settings.samples} cycles"}
     for name, label in labels.items():
         if name in result["figures"]:

@@ -53,6 +53,7 @@ SYNONYMS = {
     "--output": "--out",
     "--dataset": "--data",
 }
+SHORT = {"--up": "--data.up"}  # what a command takes for the long name, if it has no such option itself
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,16 @@ class Option:
         return f"--{self.path.rpartition('.')[0] if self.short else self.path}"
 
     @property
+    def choices(self) -> list[str]:
+        """The words that it takes, if these are all."""
+        kinds = [kind for kind in members(self.field.kind) if kind is not NoneType]
+        return list(map(str, get_args(kinds[0]))) if get_origin(kinds[0]) is Literal else []
+
+    @property
     def metavar(self) -> str:
         kinds = [kind for kind in members(self.field.kind) if kind is not NoneType]
-        if get_origin(kinds[0]) is Literal:
-            return "{" + ",".join(map(str, get_args(kinds[0]))) + "}"
+        if self.choices:
+            return "{" + ",".join(self.choices) + "}"
         if is_free(kinds[0]):
             return "{name: value}"
         if kinds == [bool]:
@@ -196,8 +203,20 @@ class Command:
         """The words with options as we write them: --per-point is --per_point."""
         names = ["--print_config", *(name for option in self.options() for name in _names(option))]
         ours = {name.replace("_", "-"): name for name in names}
+        ours |= {short: long for short, long in SHORT.items() if long in names and short not in names}
         parts = [word.partition("=") for word in words]
-        return ["".join([ours.get(name, name), *rest]) for name, *rest in parts]
+        return self._joined(["".join([ours.get(name, name), *rest]) for name, *rest in parts])
+
+    def _joined(self, words: list[str]) -> list[str]:
+        """The words with `--up -y` as `--up=-y`: argparse takes any word that begins with - for an option."""
+        choices = {option.name: option.choices for option in self.options()}
+        joined: list[str] = []
+        for word in words:
+            if word.startswith("-") and joined and word in choices.get(joined[-1], ()):
+                joined[-1] += f"={word}"
+            else:
+                joined.append(word)
+        return joined
 
     def _beginning(self, layers: Sequence[Tree]) -> list[Tree]:
         """What files and the command line override: the run to resume, or the recipe."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+from ..inference.defaults import DEFAULT_WEIGHTS
+from ..training.settings import Up
 from .messages import remark
 
 
 def predict(
     files: list[str],
-    weights: str = "modelnet40",
+    weights: str = DEFAULT_WEIGHTS,
     top: int = 5,
     samples: int = 8,
+    up: Up | None = None,
+    workers: int | None = None,
+    batch: int = 8,
     device: str | None = None,
     json: bool = False,
 ) -> int:
@@ -20,25 +27,54 @@ def predict(
         weights: The folder of a run, a weights file, or the name of shipped weights.
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
+        up: Axis that is up in the files; "auto" asks the network about all six and takes the surest answer (default: y
+            for GLB and GLTF, whose standard says so; other files as they are, where networks expect z).
+        workers: Processes that read and classify; 0 does it in this one (default: one per core, at most 8).
+        batch: Files per forward pass.
         device: Device (default: GPU if available).
         json: Print everything as JSON.
     """
     from dataclasses import asdict
     from json import dumps
+    from textwrap import indent
 
-    from ..inference import predictor as prediction
+    from ..inference.answering import Question, answer_files
     from ..support.printable import printable
-    from ..weights import find_weights
 
-    answers = []
-    for answer in prediction.predict(prediction.Predictor(find_weights(weights), samples, device), files, top):
-        answers.append(answer)
-        if answer.error is not None:
-            remark("could not be read", [answer.error])
-        elif not json:
-            print(printable(answer.file), *(f"({note})" for note in answer.notes))
-            for line in answer.lines():
-                print(f"  {line}")
+    question = Question(weights, samples, device, batch, up, top)
+    failed = warned = False
+    before = "[\n"
+    with closing(answer_files(question, files, workers)) as answers:
+        for answer in answers:
+            if answer.error is not None:
+                failed = True
+                remark("could not be read", [answer.error])
+            estimated, others = _apart(answer.notes)
+            if estimated and not warned:
+                warned = True
+                remark("note", [_advice(weights)])
+            if json:
+                print(before + indent(dumps(asdict(answer), indent=2), "  "), end="", flush=True)
+                before = ",\n"
+            elif answer.error is None:
+                print(printable(answer.file), *(f"({note})" for note in others))
+                print("\n".join(f"  {line}" for line in answer.lines()), flush=True)
     if json:
-        print(dumps([asdict(answer) for answer in answers], indent=2))
-    return int(any(answer.error is not None for answer in answers))
+        print("\n]")
+    return int(failed)
+
+
+def _apart(notes: list[str]) -> tuple[bool, list[str]]:
+    """Whether normals were estimated, which is worth one line per run, and the other notes, worth one per file."""
+    from ..inference.answers import ESTIMATED
+
+    return ESTIMATED in notes, [note for note in notes if note != ESTIMATED]
+
+
+def _advice(weights: str) -> str:
+    from ..inference.defaults import reads_positions
+    from ..support.printable import printable
+
+    others = reads_positions(weights)
+    use = f"; --weights {others[0]} reads positions alone" if others else ""
+    return f"{printable(weights)} reads normals, and normals estimated from points are not those of meshes{use}"

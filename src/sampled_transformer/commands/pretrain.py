@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..training.settings import PretrainSettings
 from .extras import training_module
+from .upright import with_settled_up
 
 
 def pretrain(settings: PretrainSettings, resume: bool = False) -> None:
@@ -12,7 +13,7 @@ def pretrain(settings: PretrainSettings, resume: bool = False) -> None:
     Args:
         resume: Continue the run in --out; its options need not be given again.
     """
-    result = training_module("training.pretrain").pretrain(settings, resume)
+    result = training_module("training.pretrain").pretrain(with_settled_up(settings), resume)
     if not training_module("training.run").is_first_process():
         return
     row = result["figures"]["last epoch"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 def reconstruct(
     file: str,
@@ -9,6 +11,7 @@ def reconstruct(
     out: str = "reconstruction",
     mask_ratio: float | None = None,
     seed: int = 0,
+    up: Literal["x", "y", "z", "-x", "-y", "-z"] | None = None,
     device: str | None = None,
 ) -> None:
     """Mask parts of a shape, rebuild them, and write visible.ply, rebuilt.ply and original.ply.
@@ -19,6 +22,7 @@ def reconstruct(
         out: Folder to write to; it replaces files of these names.
         mask_ratio: Share of the groups to mask (default: as in pre-training).
         seed: Seed that chooses the groups.
+        up: Axis that is up in the file; what is written has z up (default: y for GLB and GLTF, else as it is).
         device: Device (default: GPU if available).
     """
     from pathlib import Path
@@ -28,7 +32,7 @@ def reconstruct(
     from ..weights import find_weights
 
     clouds = reconstruction.reconstruct(
-        Path(file), find_weights(weights), mask_ratio=mask_ratio, seed=seed, device=device
+        Path(file), find_weights(weights), mask_ratio=mask_ratio, seed=seed, device=device, up=up
     )
     reconstruction.write_clouds(clouds, Path(out))
     rebuilt = f"{clouds.masked} of {clouds.groups} groups masked and rebuilt, Chamfer-L2 {clouds.loss:.5f}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..training.settings import Settings
 from .extras import training_module
+from .upright import with_settled_up
 
 
 def train(settings: Settings, resume: bool = False) -> None:
@@ -17,7 +18,7 @@ def train(settings: Settings, resume: bool = False) -> None:
         resume: Continue the run in --out; its options need not be given again.
     """
     run = training_module("training.run")
-    result = run.train(settings, resume)
+    result = run.train(with_settled_up(settings), resume)
     if not run.is_first_process():
         return
     for name, row in result["figures"].items():

@@ -3,8 +3,9 @@
 `read_shape` is `read_raw`, which reads what the file holds, and `draw_shape`, which also takes what is in memory.
 
 Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
-or repeat points if it has too few. Axes stay as they are in the file. What the file holds decides the draw: the order
-of its points or triangles does not matter, nor does its name (content.py).
+or repeat points if it has too few. What the file holds decides the draw: the order of its points or triangles does not
+matter, nor does its name (content.py). A file whose format prescribes y up (axes.py) is turned to z up; other files
+stay as they are unless we are told which axis is up.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..support.printable import printable
+from .axes import check_up, standard_up, turn_raw
 from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
@@ -85,6 +87,7 @@ def read_shape(
     seed: int = 0,
     name: str | None = None,
     normalise: bool = True,
+    up: str | None = None,
 ) -> Shape:
     """Read one file as `points` points.
 
@@ -97,10 +100,13 @@ def read_shape(
         name: Text that seeds the draw together with `seed`, instead of the content: packs are drawn by the names of
             their files. The order of the points then matters.
         normalise: Centre the points on their mean and divide by the largest norm.
+        up: The axis that is up in the file, such as "y" or "-z", which becomes z (default: what the format prescribes,
+            or else the axes stay as they are).
     """
     check_options(points, normals)
+    check_up(up)
     path = Path(path)
-    raw = read_raw(path)
+    raw = turn_raw(read_raw(path), up or standard_up(path))
     with named_errors(printable(path)):
         return draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
 

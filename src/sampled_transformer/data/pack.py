@@ -23,7 +23,7 @@ from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_poin
 if TYPE_CHECKING:
     import torch
 
-FIELDS = ("points", "normals", "labels", "names", "classes", "target_name", "ptr")
+FIELDS = ("points", "normals", "labels", "names", "classes", "target_name", "up", "ptr")
 
 
 class Batch(NamedTuple):
@@ -50,6 +50,7 @@ class Pack:
     ptr: np.ndarray | None = None  # int64 (sets + 1,)
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)  # further arrays, one row per set
     target_name: str = ""  # what float labels measure
+    up: str = ""  # the axis that points up in all shapes, such as "z" or "-y"; empty if nobody knows
 
     def __post_init__(self) -> None:
         for name in FIELDS:
@@ -66,6 +67,7 @@ class Pack:
         values = {name: getattr(self, name) for name in FIELDS}
         values["classes"] = np.array(self.classes, dtype=np.str_) if self.classes else None
         values["target_name"] = np.array([self.target_name], dtype=np.str_) if self.target_name else None
+        values["up"] = np.array([self.up], dtype=np.str_) if self.up else None
         return {name: array for name, array in values.items() if array is not None} | dict(self.extras)
 
     @classmethod
@@ -79,6 +81,7 @@ class Pack:
         normals: np.ndarray | Sequence[np.ndarray] | None = None,
         extras: Mapping[str, np.ndarray] | None = None,
         target_name: str = "",
+        up: str = "",
         normalise: bool = True,
     ) -> Pack:
         """Quantise floats: an array (sets, n, 3) or a list of arrays (n_i, 3). The pack is ragged if the n_i differ.
@@ -103,6 +106,7 @@ class Pack:
             classes=tuple(str(name) for name in classes),
             extras={name: np.asarray(value) for name, value in (extras or {}).items()},
             target_name=target_name,
+            up=up,
         )
 
     def __repr__(self) -> str:
@@ -155,6 +159,7 @@ class Pack:
             ptr=ptr,
             extras={name: array[sets] for name, array in self.extras.items()},
             target_name=self.target_name,
+            up=self.up,
         )
 
     def _find(self, index: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -199,7 +204,7 @@ def check_headers(headers: Mapping[str, Header]) -> None:
     for name, header in headers.items():
         if name == "labels":
             _expect(name, header, "iuf", (sets,), "integers or floats")
-        elif name == "target_name":
+        elif name in ("target_name", "up"):
             _expect(name, header, "U", (1,), "text")
         elif name == "names":
             _expect(name, header, "U", (sets,), "text")
@@ -227,6 +232,8 @@ def _check_values(pack: Pack) -> None:
     largest = len(pack.classes) - 1 if pack.classes else np.iinfo(np.int64).max
     if labels is not None and not pack.has_numbers and labels.size and (labels.min() < 0 or labels.max() > largest):
         raise DataError(f"labels: expected 0 to {largest}, got {labels.min()} to {labels.max()}")
+    if pack.up not in ("", "x", "y", "z", "-x", "-y", "-z"):
+        raise DataError(f"up: expected an axis such as z or -y, got {pack.up!r}")
     if len(set(pack.classes)) != len(pack.classes):
         double = next(name for name in pack.classes if pack.classes.count(name) > 1)
         raise DataError(f"classes: expected different names, got {double!r} twice")
@@ -262,7 +269,8 @@ def read_pack(path: str | Path, split: str | None = None) -> Pack:
     arrays = read_arrays(path, check_headers)
     known: dict[str, Any] = {name: arrays.pop(name, None) for name in FIELDS}
     known["classes"] = () if known["classes"] is None else tuple(map(str, known["classes"]))
-    known["target_name"] = "" if known["target_name"] is None else str(known["target_name"][0])
+    for name in ("target_name", "up"):
+        known[name] = "" if known[name] is None else str(known[name][0])
     try:
         return Pack(extras=arrays, **known)
     except DataError as error:

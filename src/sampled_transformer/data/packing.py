@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..support.printable import printable
-from ..support.workers import Announce, ProcessDied, run_in_processes
+from ..support.workers import Announce, ProcessDied, available_cores, run_in_processes
 from . import SPLITS
+from .axes import check_up, standard_up
 from .errors import DataError
 from .files import Normals, check_options, read_shape
 from .formats.npz import read_arrays, write_arrays
@@ -40,6 +41,7 @@ class Options(NamedTuple):
     points: int
     normals: Normals
     seed: int
+    up: str | None = None
 
 
 class Job(NamedTuple):
@@ -84,6 +86,7 @@ def pack_folder(
     seed: int = 0,
     test_fraction: float = 0.2,
     targets: Targets | None = None,
+    up: str | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Report:
@@ -98,13 +101,15 @@ def pack_folder(
         seed: Seed of the points and, if the folder has no train/test split, of the split.
         test_fraction: Share of each class that becomes test data, if the folder has no split.
         targets: Numbers to predict, which become the labels instead of the classes.
+        up: The axis that is up in the files and becomes z (default: what the format prescribes, see `read_shape`).
         workers: Number of processes (default: one per core).
         progress: Show a progress bar when running in a terminal.
     """
     target = Path(target)
-    options = Options(points, normals, seed)
-    workers = _cores() if workers is None else workers
+    options = Options(points, normals, seed, up)
+    workers = available_cores() if workers is None else workers
     check_options(points, normals)
+    check_up(up)
     if workers < 1:
         raise ValueError(f"workers: expected at least 1, got {workers}")
     if target.exists() and target.is_dir() == (target.suffix == ".npz"):
@@ -131,10 +136,6 @@ def work_folder(target: Path) -> Path:
     """Where finished shapes wait until the target is complete: next to it, so that they can be moved, not copied."""
     target = target.resolve()
     return target.with_name(target.name + ".partial")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _read_all(
@@ -265,6 +266,7 @@ def _assemble(
             classes=tuple(classes),
             extras={"from_mesh": arrays["from_mesh"], "has_normals": arrays["has_normals"]},
             target_name=report.target_name,
+            up="z" if all(options.up or standard_up(entry.path) for entry in kept) else "",
         )
     return _drop_partial_normals(packs, report)
 

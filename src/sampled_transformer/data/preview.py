@@ -59,7 +59,8 @@ def _summary(packs: Mapping[str, Pack]) -> str:
         counts = pack.counts()
         size = f"{counts[0]}" if pack.ptr is None else f"{counts.min()} to {counts.max()}"
         arrays = ["normals"] * (pack.normals is not None) + ["labels"] * (pack.labels is not None) + list(pack.extras)
-        lines.append(f"{split:6}{len(pack):7} shapes of {size} points, with {', '.join(arrays) or 'nothing else'}")
+        up = f"; {pack.up} is up" if pack.up else ""
+        lines.append(f"{split:6}{len(pack):7} shapes of {size} points, with {', '.join(arrays) or 'nothing else'}{up}")
     return "\n".join(lines)
 
 

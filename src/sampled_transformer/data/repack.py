@@ -10,6 +10,7 @@ import numpy as np
 
 from ..support.printable import printable
 from . import SOURCES, SPLITS, load_data
+from .axes import turn_pack
 from .errors import DataError
 from .files import Normals, check_options
 from .normals import estimate_normals
@@ -58,14 +59,19 @@ def repack(
     points: int | None = None,
     normals: Normals = "keep",
     seed: int = 0,
+    up_in_pack: str | None = None,
     **options: Any,
 ) -> Report:
-    """Write a named data set, or another pack, to the pack `target`. `points` keeps that many points per shape."""
+    """Write a named data set, or another pack, to the pack `target`. `points` keeps that many points per shape.
+
+    `up_in_pack` is the axis that is up in a pack, and becomes z. Named data sets have an option `up` of their own.
+    """
     if points is not None:  # otherwise there is nothing to draw, and every data set has its own default
         options |= {"points": points, "seed": seed}
     check_options(1 if points is None else points, normals)
     target = Path(target)
-    packs = {split: _with_normals(pack, normals) for split, pack in load_splits(source, root, **options).items()}
+    loaded = load_splits(source, root, **options)
+    packs = {split: turn_pack(_with_normals(pack, normals), up_in_pack) for split, pack in loaded.items()}
     if (target.suffix == ".npz") != ("all" in packs):
         expected = "a file name ending in .npz" if "all" in packs else "a folder"
         raise DataError(f"target: expected {expected}, got {printable(target)}")

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data import Pack
+from ..data.axes import turn_pack
 from ..data.errors import DataError
 from ..data.transforms import Transform
 from ..randomness import is_random
@@ -41,6 +42,7 @@ def evaluate(
     votes: int = 0,
     batch: int = 64,
     device: str | None = None,
+    up: str | None = None,
 ) -> dict[str, Any]:
     """Evaluate a weights file on the test split of a data set.
 
@@ -52,10 +54,11 @@ def evaluate(
         votes: With more than 0, also average over this many randomly augmented passes.
         batch: Shapes per batch.
         device: Device (default: GPU if available).
+        up: The axis that is up in a folder of shapes or in a pack (default: as in training, or as the data says).
     """
     check_counts(samples, votes, batch)
     place = pick_device(device)
-    network, view, pack, source = load_with_test_split(weights, source, root, place)
+    network, view, pack, source = load_with_test_split(weights, source, root, place, up)
     assert pack.labels is not None
     description = describe_model(weights)
     temperature, known = (
@@ -97,12 +100,12 @@ def check_counts(samples: int, votes: int, batch: int) -> None:
 
 
 def load_with_test_split(
-    weights: Path, source: str | None, root: str | None, device: torch.device
+    weights: Path, source: str | None, root: str | None, device: torch.device, up: str | None = None
 ) -> tuple[nn.Module, View, Pack, str]:
     """Load a network, its view of shapes, and the test split of `source` (default: its own data set)."""
     network, description = load_model(weights, device)
     check_classifier(description, weights)
-    view, pack, source = load_test_split(description, weights, source, root)
+    view, pack, source = load_test_split(description, weights, source, root, up=up)
     return network, view, with_classes(pack, description.classes, printable(source)), source
 
 
@@ -112,19 +115,25 @@ def load_test_split(
     source: str | None,
     root: str | None,
     numbers: bool = False,
+    up: str | None = None,
     points: int | None = None,
 ) -> tuple[View, Pack, str]:
     """A network's view of shapes, and the test split of `source` (default: its own data set).
 
-    With `numbers`, its labels are numbers to predict, not classes. From a folder of files we draw `points` (default:
-    as many as the network reads).
+    With `numbers`, its labels are numbers to predict, not classes. The shapes are turned as the network expects them if
+    both say which axis is up; `up` says it for a folder of shapes or a pack. From a folder of files we draw `points`
+    (default: as many as the network reads).
     """
     view = view_of(description, weights)
     if source is None:
+        up = up or description.notes.get("data", {}).get("up_in_files")
         source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
     if source is None:
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
-    pack = load_split(source, root, "test", max(points or 0, view.points), numbers)
+    pack = load_split(source, root, "test", max(points or 0, view.points), numbers, up)
+    expected = view.up or ("z" if up else "")
+    if pack.up and expected and pack.up != expected:
+        pack = turn_pack(pack, pack.up, expected)
     if numbers and not pack.has_numbers:
         raise DataError(f"{printable(source)}: expected shapes with numbers to predict, got classes")
     check_normals(pack, view, printable(source))

@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from ..data.axes import check_up
 from ..data.errors import DataError
-from ..data.files import READERS
 from ..support.printable import printable
+from ..support.workers import Announce, in_chunks
 from ..weights import WeightsError
+from .answers import Answer, Measurement, failure
+from .places import EmptyFolder, files_below
+from .prepared import Prepared, prepare_sides
 from .trained import check_classifier
 from .trained_network import load
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The likeliest classes of one file with probability and spread, or the error that prevented an answer.
-
-    `familiar` says whether the file looks like what the network was trained on, and `strangeness` is the share of
-    held-out training shapes that look less strange. Both are None if the weights have no such statistics.
-    """
-
-    file: str
-    classes: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-    familiar: bool | None = None
-    strangeness: float | None = None
-
-    def lines(self) -> list[str]:
-        """The answer as text."""
-        if self.familiar is False:
-            return [f"looks like nothing this network knows (nearest: {printable(self.classes[0]['class'])})"]
-        return [
-            f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}" for row in self.classes
-        ]
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """The predicted number of one file with its spread, or the error that prevented an answer."""
-
-    file: str
-    target: str
-    value: float | None = None
-    spread: float | None = None
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-
-    def lines(self) -> list[str]:
-        """The answer as text."""
-        return [f"{self.value:.6g} +- {self.spread:.2g}  {printable(self.target)}"]
 
 
 class Predictor:
@@ -62,13 +25,20 @@ class Predictor:
         weights: The weights file. It also stores how many points the network reads, and whether it uses normals.
         samples: Average over this many cycles.
         device: Device (default: GPU if available).
+        batch: Files per forward pass.
+        up: The axis that is up in the files, or "auto", see `TrainedNetwork.predict`.
     """
 
-    def __init__(self, weights: Path, samples: int = 8, device: str | None = None) -> None:
+    def __init__(
+        self, weights: Path, samples: int = 8, device: str | None = None, batch: int = 1, up: str | None = None
+    ) -> None:
         if samples < 1:
             raise ValueError(f"samples: expected at least 1, got {samples}")
-        self.samples, self.trained = samples, load(weights, device)
+        check_up(up, auto=True)
+        self.samples, self.trained, self.up = samples, load(weights, device, batch=batch), up
         self.target = self.trained.target
+        if up == "auto":
+            self.trained.check_sure()
         if self.target is not None:
             return
         check_classifier(self.trained.description, weights)
@@ -78,53 +48,81 @@ class Predictor:
 
     def answer(self, path: Path, top: int = 5) -> Answer | Measurement:
         """The `top` likeliest classes of one file, or its number; with an error if the file cannot be read."""
+        return self.answers([path], top)[0]
+
+    def answers(
+        self, paths: Sequence[Path | EmptyFolder], top: int = 5, announce: Announce = lambda _: None
+    ) -> list[Answer | Measurement]:
+        """One answer per file, in their order. A file that cannot be read costs its own answer.
+
+        We announce the number of each file before we read it, and None before the network sees all of them.
+        """
+        read: list[list[Prepared] | DataError] = []
+        for number, path in enumerate(paths):
+            announce(number)
+            read.append(self._read(path))
+        announce(None)
+        given = iter(self._ask([one for one in read if not isinstance(one, DataError)], top))
+        return [
+            self.failure(path.place if isinstance(path, EmptyFolder) else str(path), one)
+            if isinstance(one, DataError)
+            else replace(next(given), file=str(path))
+            for path, one in zip(paths, read, strict=True)
+        ]
+
+    def _read(self, path: Path | EmptyFolder) -> list[Prepared] | DataError:
+        """A file as the network reads it, once per axis that may be up."""
+        if isinstance(path, EmptyFolder):
+            return path
         try:
-            prepared = self.trained.prepare(path)
-            if self.target is not None:
-                value = self.trained.values(prepared, samples=self.samples)
-                return Measurement(str(path), value.target, value.mean, value.spread, list(prepared.notes))
-            answer = self.trained.probabilities(prepared, samples=self.samples)
-            found = answer.top(top)
+            return prepare_sides(self.trained.view, path, up=self.up)[0][0]
         except DataError as error:
-            return self.failure(str(path), error)
-        likeliest = [{"class": one.name, "probability": one.probability, "spread": one.spread} for one in found]
-        strange = {"familiar": answer.familiar, "strangeness": answer.strangeness}
-        return Answer(str(path), likeliest, list(prepared.notes), **strange)
+            return error
+
+    def _ask(self, sides: list[list[Prepared]], top: int) -> list[Answer | Measurement]:
+        """Ask the network about several files at once; if one of them fails, about each alone."""
+        if not sides:
+            return []
+        try:
+            sets = self.trained.surest(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
+            return self._answers(sets, top)
+        except DataError as error:
+            if len(sides) == 1:
+                return [self.failure(sides[0][0].name, error)]
+            return [answer for own in sides for answer in self._ask([own], top)]
+
+    def _answers(self, sets: list[Prepared], top: int) -> list[Answer | Measurement]:
+        if self.target is not None:
+            values = self.trained.values(sets, samples=self.samples)
+            numbers = zip(sets, values.mean.tolist(), values.spread.tolist(), strict=True)
+            return [
+                Measurement(one.name, values.target, mean, spread, list(one.notes), up=one.up)
+                for one, mean, spread in numbers
+            ]
+        found = self.trained.probabilities(sets, samples=self.samples)
+        nothing = [None] * len(sets)  # weights without statistics of their training shapes claim nothing
+        familiar = nothing if found.familiar is None else found.familiar.tolist()
+        strangeness = nothing if found.strangeness is None else found.strangeness.tolist()
+        return [
+            Answer(
+                one.name,
+                [{"class": each.name, "probability": each.probability, "spread": each.spread} for each in likeliest],
+                list(one.notes),
+                up=one.up,
+                familiar=known,
+                strangeness=strange,
+            )
+            for one, likeliest, known, strange in zip(sets, found.top(top), familiar, strangeness, strict=True)
+        ]
 
     def failure(self, file: str, error: DataError) -> Answer | Measurement:
         """The answer about a file that cannot be read."""
-        if self.target is None:
-            return Answer(file, error=str(error))
-        return Measurement(file, self.target.name, error=str(error))
+        return failure(file, error, None if self.target is None else self.target.name)
 
 
 def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterator[Answer | Measurement]:
     """Yield one answer per file, in the given order. Folders are searched for files of known formats."""
     if top < 1:
         raise ValueError(f"top: expected at least 1, got {top}")
-    for path in files_below(places):
-        yield predictor.answer(path, top) if isinstance(path, Path) else predictor.failure(path.place, path)
-
-
-class EmptyFolder(DataError):
-    """A folder without any file of a known format."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = str(place)
-        super().__init__(f"{printable(place)}: no file of a known format in this folder")
-
-
-def files_below(places: Sequence[str]) -> Iterator[Path | EmptyFolder]:
-    """The given files, and those of known formats below the given folders, in the given order."""
-    for place in map(Path, places):
-        found: list[Path] = sorted(_shapes_in(place)) if place.is_dir() else [place]
-        if not found:
-            yield EmptyFolder(place)
-        yield from found
-
-
-def _shapes_in(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix.lower() in READERS and not hidden and path.is_file():
-            yield path
+    for some in in_chunks(files_below(places), predictor.trained.batch):
+        yield from predictor.answers(some, top)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.axes import AXES, check_up, standard_up, turn, turn_raw
 from ..data.errors import DataError
 from ..data.files import Draw, check_raw, draw_shape, named_errors, read_raw
 from ..data.formats.meshes import Mesh
@@ -21,6 +22,7 @@ from ..data.formats.scenes import from_trimesh
 from ..data.quantise import check_coordinates
 from ..support.printable import printable
 from ..training.loading import View
+from .answers import ESTIMATED
 
 Form = Literal["one", "array", "list"]  # one set, an array of sets of one size, a list of sets
 KINDS = "an array, a list of sets, a file or a trimesh"
@@ -37,14 +39,26 @@ class Prepared:
     notes: tuple[str, ...]  # what is worth knowing about the way there
     draw: Draw  # where the points come from
     order: np.ndarray  # (n,), which point of the draw each point is
+    up: str | None = None  # the axis of the input that was taken for up; None if the axes stayed as they are
 
     def __repr__(self) -> str:
         normals = "no normals" if self.normals is None else "normals"
         return f"Prepared({self.name!r}, {len(self.points)} points, {normals}{''.join(f'; {n}' for n in self.notes)})"
 
 
-def prepare_sets(view: View, points: Any, normals: Any = None, name: str | None = None) -> tuple[list[Prepared], Form]:
-    """Prepare every set, and say in which form they came.
+def prepare_sets(
+    view: View, points: Any, normals: Any = None, name: str | None = None, up: str | None = None
+) -> tuple[list[Prepared], Form]:
+    """Prepare every set, and say in which form they came; the arguments are those of `prepare_sides`."""
+    check_up(up)
+    sides, form = prepare_sides(view, points, normals, name, up)
+    return [own[0] for own in sides], form
+
+
+def prepare_sides(
+    view: View, points: Any, normals: Any = None, name: str | None = None, up: str | None = None
+) -> tuple[list[list[Prepared]], Form]:
+    """Prepare every set once, or once per axis that may be up, and say in which form the sets came.
 
     Args:
         view: How the network sees shapes.
@@ -52,12 +66,15 @@ def prepare_sets(view: View, points: Any, normals: Any = None, name: str | None 
             (batch, n, 3) or (batch, n, 6), or a list of any of these. Arrays may be numpy's or torch's.
         normals: Normals of the points in the same form, if points are arrays.
         name: Text that seeds the draw instead of the points themselves, see `read_shape`.
+        up: The axis that is up in the sets, which are turned as the network expects them (default: what the format of
+            a file prescribes, or else the axes stay as they are); "auto" prepares every set with each of the six.
     """
+    check_up(up, auto=True)
     sets, form = _split(points)
     if not sets:
         raise DataError("points: expected at least one set, got none")
     return [
-        _prepare(view, one, own, "points" if form == "one" else f"points[{number}]", name)
+        _prepare(view, one, own, "points" if form == "one" else f"points[{number}]", name, up)
         for number, (one, own) in enumerate(zip(sets, _split_normals(normals, len(sets), form), strict=True))
     ], form
 
@@ -82,31 +99,48 @@ def _split_normals(normals: Any, count: int, form: Form) -> Sequence[Any]:
     return sets
 
 
-def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None) -> Prepared:
+def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, up: str | None) -> list[Prepared]:
+    standard = None
     if isinstance(one, Prepared):
         if one.view != view:
             raise DataError(f"{where}: expected a set prepared for {view}, got one for {one.view}")
-        return one
+        if up not in (None, one.up):
+            raise DataError(f"up: expected none for a set that is prepared, got {up}")
+        return [one]
     if isinstance(one, str | os.PathLike):
         path = Path(one)
         where = printable(path)
         _refuse_normals(normals, "a file")
-        raw = read_raw(path)
+        raw, standard = read_raw(path), standard_up(path)
     elif _is_trimesh(one):
         _refuse_normals(normals, "a trimesh")
         with named_errors(where):
             raw = check_raw(from_trimesh(one))
     else:
         raw = _cloud(one, normals, where)
+    axes = AXES if up == "auto" else (up or standard,)
     with named_errors(where):
-        draw = draw_shape(raw, name, points=view.points, normals="estimate" if view.normals else "none")
-    return _transformed(view, draw, where, _notes(view, raw, draw))
+        sides = [_side(view, raw, where, name, axis) for axis in axes]
+    if up is None and standard is not None:
+        return [replace(one, notes=(*one.notes, f"{standard} is up, as in every glTF file")) for one in sides]
+    return sides
+
+
+def _side(view: View, raw: Mesh | Cloud, where: str, name: str, up: str | None) -> Prepared:
+    """A set as the network reads it if `up` is up in it."""
+    to = view.up or "z"
+    turned = turn_raw(raw, up, to)
+    draw = draw_shape(turned, name, points=view.points, normals="estimate" if view.normals else "none")
+    seen = _transformed(view, draw, where, _notes(view, raw, draw))
+    if up is None:
+        return seen
+    return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, to, up)))
 
 
 def _notes(view: View, raw: Mesh | Cloud, draw: Draw) -> tuple[str, ...]:
     notes = []
     if view.normals and isinstance(raw, Cloud) and raw.normals is None:
-        notes.append("normals estimated from neighbouring points")
+        notes.append(ESTIMATED)
     if draw.shape.distinct < view.points:
         repeated = f"repeated some to get the {view.points} the network reads"
         notes.append(f"only {draw.shape.distinct} points; {repeated}")

@@ -37,7 +37,13 @@ class Clouds:
 
 @torch.inference_mode()
 def reconstruct(
-    file: Path, weights: Path, *, mask_ratio: float | None = None, seed: int = 0, device: str | None = None
+    file: Path,
+    weights: Path,
+    *,
+    mask_ratio: float | None = None,
+    seed: int = 0,
+    device: str | None = None,
+    up: str | None = None,
 ) -> Clouds:
     """Mask groups of points in a shape and let the network rebuild them.
 
@@ -47,6 +53,7 @@ def reconstruct(
         mask_ratio: Share of the groups to mask (default: as in training).
         seed: Seed for choosing the masked groups.
         device: Device (default: GPU if available).
+        up: The axis that is up in the file, see `read_shape`.
     """
     place = pick_device(device)
     network, description = load_model(weights, place)
@@ -56,7 +63,7 @@ def reconstruct(
         network.mask_ratio = mask_ratio
     masked = masked_count(network.groups, network.mask_ratio)
     view = view_of(description, weights)
-    shape = read_shape(file, points=view.points, normals="none")
+    shape = read_shape(file, points=view.points, normals="none", up=up)
     points, _ = view.transforms()[1](torch.from_numpy(shape.points)[None])
     outcome = network.reconstruct(points.to(place), torch.Generator().manual_seed(seed))
     original = points[0]

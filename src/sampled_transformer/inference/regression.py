@@ -66,6 +66,7 @@ def ask(
     votes: int = 0,
     batch: int = 64,
     device: str | None = None,
+    up: str | None = None,
 ) -> Answers:
     """Ask a network about the test split of a data set; see `evaluate`."""
     check_counts(samples, votes, batch)
@@ -74,7 +75,7 @@ def ask(
     target = target_of(description, weights)
     if target is None:
         raise WeightsError(f"{printable(weights)}: expected a network that predicts a number, got a classifier")
-    view, pack, source = load_test_split(description, weights, source, root, numbers=True)
+    view, pack, source = load_test_split(description, weights, source, root, numbers=True, up=up)
     if pack.target_name and pack.target_name != target.name:
         got = printable(pack.target_name)
         raise DataError(
@@ -101,7 +102,7 @@ def evaluate(weights: Path, source: str | None = None, root: str | None = None, 
         weights: The weights file.
         source: Data set (default: the one that the network was trained on).
         root: Folder that holds the data set, if it needs one.
-        options: `samples`, `votes`, `batch` and `device`, as in `evaluation.evaluate`.
+        options: `samples`, `votes`, `batch`, `device` and `up`, as in `evaluation.evaluate`.
     """
     found = ask(weights, source, root, **options)
     target = found.target

@@ -17,6 +17,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from ..data import Pack
+from ..data.axes import check_up
 from ..data.corruptions import CORRUPTIONS, Function, rotation
 from ..data.draws import Cloud
 from ..data.normals import estimate_normals
@@ -82,7 +83,7 @@ def evaluate_robustness(
         root: Folder that holds the data set, if it needs one.
         corruptions: Names in CURVES (default: all).
         limit: Measure on this many random test shapes (default: all).
-        up: Axis that "rotation" turns about (default: y for bricks, otherwise z).
+        up: Axis that is up in a folder of shapes or a pack; "rotation" turns about the one the network expects up.
         seed: Seed of the corruptions and of the choice of shapes.
         samples: Average the probabilities over this many cycles.
         batch: Shapes per forward pass, at most 64.
@@ -95,15 +96,14 @@ def evaluate_robustness(
         raise ValueError(f"limit: expected at least 1 shape, got {limit}")
     if seed < 0:
         raise ValueError(f"seed: expected 0 or more, got {seed}")
-    if up not in (None, "x", "y", "z"):
-        raise ValueError(f"up: expected x, y or z, got {up}")
+    check_up(up)
     place = pick_device(device)
     network, description = load_model(weights, place)
     check_classifier(description, weights)
     most = int(max(CURVES["points"].levels)) if "points" in chosen else None  # folders draw as many as we ask for
-    view, pack, source = load_test_split(description, weights, source, root, points=most)
+    view, pack, source = load_test_split(description, weights, source, root, up=up, points=most)
     pack = _some(with_classes(pack, description.classes, printable(source)), limit, seed)
-    axis = up or ("y" if source == "bricks" else "z")
+    axis = (view.up or "z")[-1]
     subject = Subject(network, view, pack, samples, batch, place, seed)
     clean = subject.accuracy(view.points)
     report(f"clean: {_percent(clean)}")

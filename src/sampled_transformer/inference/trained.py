@@ -28,7 +28,8 @@ def view_of(description: Description, path: str | Path) -> View:
     view = None
     if isinstance(data, dict) and isinstance(data.get("corruptions", {}), dict):
         corruptions = data.get("corruptions", {})
-        view = View(data.get("preset", "none"), data.get("points", 1024), normals, corruptions=corruptions)
+        up = data.get("up") or ("-y" if data.get("source") == "bricks" else "")  # older files do not say
+        view = View(data.get("preset", "none"), data.get("points", 1024), normals, up, corruptions)
     if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
         raise WeightsError(f"{printable(path)}: expected a valid preset and number of points in its notes, got {data}")
     return view

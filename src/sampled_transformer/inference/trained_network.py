@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from ..training.loading import View
 from ..weights import Description, WeightsError, find_weights, list_pretrained, load_beside, load_model
 from .familiarity import Ask, Familiarity, familiarity_of
 from .features import PointFeatures, layer_name, point_features, set_features, stack
-from .prepared import Form, Prepared, prepare_sets
+from .prepared import Form, Prepared, prepare_sets, prepare_sides
 from .target import Target, target_of
 from .temperature import temperature_of
 from .trained import (
@@ -154,47 +155,87 @@ class TrainedNetwork:
         refuse_mixture(self.description, self.name, "a network that reads shapes")
         return layer_name(self.network, layer)
 
-    def prepare(self, points: Any, normals: Any = None, *, name: str | None = None) -> Any:
+    def prepare(
+        self, points: Any, normals: Any = None, *, name: str | None = None, up: str | None = None, samples: int = 8
+    ) -> Any:
         """What the network reads of each set, a `Prepared` or a list of them. The other methods take these, too.
 
-        The points themselves decide which of them are drawn, in any order. A `name` draws by that text instead.
+        Args:
+            points, normals: One set or several.
+            name: Text that decides which points are drawn; by default the points themselves do, in any order.
+            up: The axis that is up in the sets, such as "y" or "-z", or "auto" for the one of the six with the surest
+                answer (default: what the format of a file prescribes, or else as they are).
+            samples: Cycles to average over where `up` is "auto".
         """
-        sets, form = prepare_sets(self.view, points, normals, name)
+        sets, form = self._sets(points, normals, up, samples, name)
         return sets[0] if form == "one" else sets
 
-    def predict(self, points: Any, normals: Any = None, *, top: int | None = None, samples: int = 8) -> Any:
+    def surest(self, sides: Sequence[Sequence[Prepared]], samples: int = 8) -> list[Prepared]:
+        """Of several ways to prepare each set, the one with the highest probability of any class, see `prepare_sides`.
+
+        The probability is the mean over the cycles. Where several are equally sure, it is the first.
+        """
+        self.check_sure()
+        found = self.probabilities([one for own in sides for one in own], samples=samples).mean.max(1)
+        chosen = []
+        for own in sides:
+            best, found = own[int(found[: len(own)].argmax())], found[len(own) :]
+            chosen.append(replace(best, notes=(*best.notes, f"{best.up} taken for up, the surest of {len(own)}")))
+        return chosen
+
+    def check_sure(self) -> None:
+        """Refuse to find out which axis is up with a network that gives no probabilities."""
+        if self.target is not None or self.description.model == "mae":
+            kind = "predicts a number" if self.target is not None else "knows no classes"
+            raise ValueError(f"up: expected an axis, because the network {kind} and is never sure, got auto")
+
+    def predict(
+        self,
+        points: Any,
+        normals: Any = None,
+        *,
+        top: int | None = None,
+        samples: int = 8,
+        up: str | None = None,
+    ) -> Any:
         """The name of the likeliest class, or a list of names; from a regression a float, or an array of them.
 
         Args:
             points, normals: One set or several.
             top: Instead of a name, give a list of this many `Candidate`s: name, probability and spread.
             samples: Average the probabilities, or the predicted numbers, over this many cycles.
+            up: The axis that is up in the sets, such as "y" or "-z", or "auto" for the one of the six with the surest
+                answer (default: what the format of a file prescribes, or else as they are).
         """
         if self.target is not None:
             if top is not None:
                 raise ValueError(f"top: expected none, because the network predicts a number, got {top}")
-            return self.values(points, normals, samples=samples).mean
+            return self.values(points, normals, samples=samples, up=up).mean
         check_classifier(self.description, self.name)
         if not self.classes:
             raise WeightsError(f"{printable(self.name)}: expected class names in the file, got none")
         if top is not None and top < 1:
             raise ValueError(f"top: expected at least 1, got {top}")
-        found = self.probabilities(points, normals, samples=samples)
+        found = self.probabilities(points, normals, samples=samples, up=up)
         if top is not None:
             return found.top(top)
         likeliest = found.top(1)
         return likeliest[0].name if found.mean.ndim == 1 else [candidates[0].name for candidates in likeliest]
 
-    def probabilities(self, points: Any, normals: Any = None, *, samples: int = 8) -> Probabilities:
+    def probabilities(
+        self, points: Any, normals: Any = None, *, samples: int = 8, up: str | None = None
+    ) -> Probabilities:
         """Class probabilities and their spread over cycles, and whether the sets look familiar.
 
         Args:
             points, normals: One set or several.
             samples: Average over this many cycles; a network that is not random needs one.
+            up: As in `predict`.
         """
         check_classifier(self.description, self.name)
+        sets, form = self._sets(points, normals, up, samples)
         known, ask = self.familiarity, Ask(self.temperature, self.familiarity)
-        mean, spread = self._over_cycles(points, normals, samples, ask)
+        mean, spread = self._over_cycles(sets, form, samples, ask)
         if known is None:
             return Probabilities(mean, spread, self.classes)
         found = torch.cat(ask.scores)
@@ -203,19 +244,20 @@ class TrainedNetwork:
             return Probabilities(mean, spread, self.classes, bool(familiar[0]), float(strangeness[0]))
         return Probabilities(mean, spread, self.classes, familiar, strangeness)
 
-    def familiar(self, points: Any, normals: Any = None) -> Any:
+    def familiar(self, points: Any, normals: Any = None, *, up: str | None = None) -> Any:
         """Whether a set looks like what the network was trained on, a bool, or an array of them for several sets.
 
         None if the weights have no statistics of their training shapes; `calibrate` fits them.
         """
-        return self.probabilities(points, normals, samples=1).familiar
+        return self.probabilities(points, normals, samples=1, up=up).familiar
 
-    def values(self, points: Any, normals: Any = None, *, samples: int = 8) -> Values:
+    def values(self, points: Any, normals: Any = None, *, samples: int = 8, up: str | None = None) -> Values:
         """Predicted numbers and their spread over cycles, from a network that was trained on numbers.
 
         Args:
             points, normals: One set or several.
             samples: Average over this many cycles; a network that is not random needs one.
+            up: As in `predict`, without "auto".
         """
         target = self.target
         if target is None:
@@ -224,7 +266,7 @@ class TrainedNetwork:
         def ask(*inputs: Any) -> torch.Tensor:
             return target.restored(cycle_values(*inputs))
 
-        mean, spread = self._over_cycles(points, normals, samples, ask)
+        mean, spread = self._over_cycles(*self._sets(points, normals, up, samples), samples, ask)
         if mean.ndim == 0:
             return Values(float(mean), float(spread), target.name)
         return Values(mean, spread, target.name)
@@ -237,6 +279,7 @@ class TrainedNetwork:
         per_point: bool = False,
         layer: int | str | None = None,
         samples: int = 1,
+        up: str | None = None,
     ) -> Any:
         """Features before the head: pooled, an array (d,) or (batch, d), or per point.
 
@@ -251,10 +294,11 @@ class TrainedNetwork:
             layer: Number or name of a layer, see `layers` (default: what the head reads). Pooled features of a layer
                 are its largest values over the points.
             samples: Average over this many cycles.
+            up: As in `predict`; "auto" needs a classifier.
         """
         _check_samples(samples)
         name = self.find_layer(layer)
-        sets, form = prepare_sets(self.view, points, normals)
+        sets, form = self._sets(points, normals, up, samples)
         with in_evaluation(self.network):
             return (self._point_features if per_point else self._pooled)(sets, form, name, samples)
 
@@ -286,12 +330,20 @@ class TrainedNetwork:
         trained: TrainedNetwork = _hub().from_hub(str(name), device, **options)
         return trained
 
+    def _sets(
+        self, points: Any, normals: Any, up: str | None, samples: int, name: str = ""
+    ) -> tuple[list[Prepared], Form]:
+        _check_samples(samples)
+        if up != "auto":
+            return prepare_sets(self.view, points, normals, name, up)
+        self.check_sure()
+        sides, form = prepare_sides(self.view, points, normals, name, up)
+        return self.surest(sides, samples), form
+
     def _over_cycles(
-        self, points: Any, normals: Any, samples: int, ask: Callable[..., torch.Tensor]
+        self, sets: list[Prepared], form: Form, samples: int, ask: Callable[..., torch.Tensor]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation over cycles of what `ask` gives for one set, or with a first axis for several."""
-        _check_samples(samples)
-        sets, form = prepare_sets(self.view, points, normals)
         means, spreads = [], []
         for some in self._batches(sets):
             with in_evaluation(self.network):

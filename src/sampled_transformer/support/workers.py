@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, TypeVar
 
 SINGLE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
-Announce = Callable[[int], None]
+Item = TypeVar("Item")
+Announce = Callable[[int | None], None]
 Work = Callable[[list[Any], Announce], Any]
 
 
@@ -69,11 +72,11 @@ class _Worker:
         theirs.close()
         self.ready = False
         self.chunk: list[Any] = []
-        self.index = 0
+        self.index: int | None = 0
 
     def give(self, chunk: list[Any]) -> None:
         self.chunk, self.index = chunk, 0
-        with suppress(ConnectionError):  # `run_in_processes` notices a dead worker when it waits for it
+        with suppress(ConnectionError):  # the crew notices a dead worker when it waits for it
             self.connection.send(chunk)
 
     def stop(self) -> None:
@@ -82,55 +85,140 @@ class _Worker:
         self.process.join()
 
 
-def run_in_processes(work: Work, chunks: Iterable[list[Any]], workers: int) -> Iterator[tuple[list[Any], Any]]:
-    """Yield (chunk, work(chunk, announce)) in order of completion.
+class _Crew:
+    """The processes at work. Chunks that a dead process left behind come first."""
 
-    `work` calls announce(i) before item i of its chunk. If a process dies while working on an item, we yield
-    ([item], ProcessDied) and give the rest of the chunk to a new process. An exception raised by `work` is re-raised.
-    """
-    queue = deque(chunks)
-    crew = [_Worker(work) for _ in range(min(workers, len(queue)))]
-    try:
-        while crew:
-            for connection in wait([worker.connection for worker in crew]):
-                worker = next(worker for worker in crew if worker.connection is connection)
-                try:
-                    kind, value = worker.connection.recv()
-                except (EOFError, OSError):
-                    crew.remove(worker)
-                    yield from _handle_death(worker, queue)
-                    if queue:
-                        crew.append(_Worker(work))
-                    continue
-                if kind == "at":
-                    worker.index = value
-                    continue
-                if kind == "failed":
-                    raise value
-                finished, worker.chunk, worker.ready = worker.chunk, [], True
-                if queue:
-                    worker.give(queue.popleft())
-                else:
-                    crew.remove(worker)
-                    worker.stop()
-                if kind == "done":
-                    yield finished, value
-    finally:
-        for worker in crew:
+    def __init__(self, work: Work, workers: int) -> None:
+        self.work, self.workers = work, workers
+        self.busy: list[_Worker] = []
+        self.idle: list[_Worker] = []
+        self.left: deque[list[Any]] = deque()
+
+    def has_room(self) -> bool:
+        return len(self.busy) < self.workers
+
+    def give(self, chunk: list[Any]) -> None:
+        worker = self.idle.pop() if self.idle else _Worker(self.work)
+        worker.give(chunk)
+        self.busy.append(worker)
+
+    def receive(self) -> Iterator[tuple[list[Any], Any]]:
+        """Wait for news and yield what is finished."""
+        for connection in wait([worker.connection for worker in self.busy]):
+            worker = next(worker for worker in self.busy if worker.connection is connection)
+            try:
+                kind, value = worker.connection.recv()
+            except (EOFError, OSError):
+                self.busy.remove(worker)
+                yield from self._handle_death(worker)
+                continue
+            if kind == "ready":
+                worker.ready = True
+            elif kind == "at":
+                worker.index = value
+            elif kind == "failed":
+                raise value
+            else:
+                self.busy.remove(worker)
+                self.idle.append(worker)
+                yield worker.chunk, value
+
+    def _handle_death(self, worker: _Worker) -> Iterator[tuple[list[Any], ProcessDied]]:
+        """Report the item that killed the worker, and keep the rest of its chunk for another one.
+
+        If it died while working on the chunk as a whole, every item gets a chunk of its own, so that only the one that
+        kills again is lost.
+        """
+        worker.process.join(5)  # wait for its own exit code before `stop` terminates it
+        code = worker.process.exitcode or 0
+        worker.stop()
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        if not worker.ready:
+            hint = "in a script, put the call below `if __name__ == '__main__':`"
+            raise OSError(f"could not start a worker process ({how}); {hint}")
+        if worker.index is None and len(worker.chunk) > 1:
+            self.left.extend([item] for item in worker.chunk)
+            return
+        culprit = worker.chunk.pop(worker.index or 0)
+        if worker.chunk:
+            self.left.appendleft(worker.chunk)
+        yield [culprit], ProcessDied(how)
+
+    def stop(self) -> None:
+        for worker in (*self.busy, *self.idle):
             worker.stop()
 
 
-def _handle_death(worker: _Worker, queue: deque[list[Any]]) -> Iterator[tuple[list[Any], ProcessDied]]:
-    """Report the item that killed the worker, and put the rest of its chunk back into the queue."""
-    worker.process.join(5)  # wait for its own exit code before `stop` terminates it
-    code = worker.process.exitcode or 0
-    worker.stop()
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    if not worker.ready:
-        hint = "in a script, put the call below `if __name__ == '__main__':`"
-        raise OSError(f"could not start a worker process ({how}); {hint}")
-    if worker.chunk:
-        culprit = worker.chunk.pop(worker.index)
-        if worker.chunk:
-            queue.appendleft(worker.chunk)
-        yield [culprit], ProcessDied(how)
+def run_in_processes(work: Work, chunks: Iterable[list[Any]], workers: int) -> Iterator[tuple[list[Any], Any]]:
+    """Yield (chunk, work(chunk, announce)) in order of completion; chunks are taken when a process is free.
+
+    `work` calls announce(i) before item i of its chunk, and announce(None) before it works on all of them at once. If a
+    process dies while working on an item, we yield ([item], ProcessDied) and give the rest of the chunk to a new
+    process. An exception raised by `work` is re-raised.
+    """
+    yield from _run(work, iter(chunks), workers, lambda _: True)
+
+
+def run_in_order(work: Work, chunks: Iterable[list[Any]], workers: int, ahead: int = 4096) -> Iterator[tuple[Any, Any]]:
+    """Yield (item, result) in the order of the items; `work` returns a list with one result per item of its chunk.
+
+    The result of an item whose process died is a ProcessDied, see `run_in_processes`. Processes work at most `ahead`
+    items ahead of the last result that was yielded, which bounds the memory.
+    """
+    done: dict[int, tuple[Any, Any]] = {}
+    first = 0  # the number of the next item to yield
+
+    def fits(chunk: list[tuple[int, Any]]) -> bool:
+        return chunk[0][0] < first + ahead
+
+    for chunk, found in _run(partial(_without_numbers, work=work), _numbered(chunks), workers, fits):
+        results = [found] if isinstance(found, ProcessDied) else found
+        done |= {number: (item, result) for (number, item), result in zip(chunk, results, strict=True)}
+        while first in done:
+            first += 1
+            yield done.pop(first - 1)
+
+
+def _run(
+    work: Work, chunks: Iterator[list[Any]], workers: int, fits: Callable[[list[Any]], bool]
+) -> Iterator[tuple[list[Any], Any]]:
+    """`run_in_processes`, where the next chunk waits until it fits."""
+    crew = _Crew(work, workers)
+    coming = next(chunks, None)
+    try:
+        while True:
+            while crew.has_room():
+                if crew.left:
+                    crew.give(crew.left.popleft())
+                elif coming is not None and fits(coming):
+                    crew.give(coming)
+                    coming = next(chunks, None)
+                else:
+                    break
+            if not crew.busy:
+                return
+            yield from crew.receive()
+    finally:
+        crew.stop()
+
+
+def _numbered(chunks: Iterable[list[Any]]) -> Iterator[list[tuple[int, Any]]]:
+    number = itertools.count()
+    for chunk in chunks:
+        yield [(next(number), item) for item in chunk]
+
+
+def _without_numbers(chunk: list[tuple[int, Any]], announce: Announce, work: Work) -> Any:
+    return work([item for _, item in chunk], announce)
+
+
+def in_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of `size` items, the last one perhaps shorter."""
+    coming = iter(items)
+    while chunk := list(itertools.islice(coming, size)):
+        yield chunk
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

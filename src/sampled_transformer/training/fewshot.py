@@ -135,9 +135,11 @@ def load_both(options: DataOptions, usual_points: int) -> tuple[Pack, Pack, View
     """Load both splits: shots come from the training split and queries from the test split, as in Point-MAE."""
     name = choose_preset(options, "finetune-modelnet40")
     refuse_normals(options)
-    train, test = (load_split(options.source, options.root, split, options.points) for split in ("train", "test"))
+    train, test = (
+        load_split(options.source, options.root, split, options.points, up=options.up) for split in ("train", "test")
+    )
     points = choose_points(options, (train, test), usual_points)
-    return train, test, View(name, points, False, corruptions=options.corruptions)
+    return train, test, View(name, points, False, train.up, options.corruptions)
 
 
 def few_shot(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..data import Batch, Pack, list_sources, load_data
+from ..data import SOURCES, Batch, Pack, list_sources, load_data
+from ..data.axes import check_up, turn_pack
 from ..data.clouds import take_points
 from ..data.errors import DataError
 from ..data.repack import shapes_below
@@ -33,12 +34,14 @@ def derive(seed: int, *numbers: int) -> int:
 class View:
     """How a network sees shapes: the transforms of a preset, the number of points, and whether there are normals.
 
-    `corruptions` are those of the preset "robust", where they differ from the usual ones.
+    `up` is the axis that points up, such as "z" or "-y"; empty if the data does not say. `corruptions` are those of the
+    preset "robust", where they differ from the usual ones.
     """
 
     preset: str
     points: int
     normals: bool
+    up: str = ""
     corruptions: Mapping[str, Any] = field(default_factory=dict)
 
     def transforms(self) -> tuple[Transform, Transform]:
@@ -58,8 +61,10 @@ class Splits:
 def load_splits(options: DataOptions, seed: int) -> Splits:
     """Load and check all data of a run, so that problems with it are reported before training begins."""
     name = choose_preset(options, "basic-strong")
-    train = load_split(options.source, options.root, "train", options.points, numbers=True)
-    test = load_split(options.source, options.root, "test", options.points, numbers=True)
+    train, test = (
+        load_split(options.source, options.root, split, options.points, numbers=True, up=options.up)
+        for split in ("train", "test")
+    )
     where = printable(options.source)
     if train.has_numbers or test.has_numbers:
         name = choose_preset(options, "resampled")
@@ -70,7 +75,7 @@ def load_splits(options: DataOptions, seed: int) -> Splits:
     normals = options.normals
     if normals is None:
         normals = train.normals is not None and test.normals is not None
-    view = View(name, points, normals, corruptions=options.corruptions)
+    view = View(name, points, normals, train.up, options.corruptions)
     check_normals(train, view, where)
     check_normals(test, view, where)
     validation = None
@@ -105,12 +110,14 @@ def refuse_normals(options: DataOptions) -> None:
         raise ValueError("data.normals: expected false, because tokens are made from positions alone, got true")
 
 
-def load_split(source: str, root: str | None, split: str, points: int | None, numbers: bool = False) -> Pack:
+def load_split(
+    source: str, root: str | None, split: str, points: int | None, numbers: bool = False, up: str | None = None
+) -> Pack:
     """One split of labelled shapes, all with the number of points of the smallest one.
 
-    Labels are classes; with `numbers`, numbers to predict are welcome, too.
+    Labels are classes; with `numbers`, numbers to predict are welcome, too. `up` is as in `load_shapes`.
     """
-    pack = load_shapes(source, root, split, points)
+    pack = load_shapes(source, root, split, points, up)
     if pack.has_numbers and len(pack):
         if numbers:
             return pack
@@ -122,13 +129,23 @@ def load_split(source: str, root: str | None, split: str, points: int | None, nu
     return pack
 
 
-def load_shapes(source: str, root: str | None, split: str, points: int | None) -> Pack:
-    """One split, labelled or not, all with the number of points of the smallest one."""
+def load_shapes(source: str, root: str | None, split: str, points: int | None, up: str | None = None) -> Pack:
+    """One split, labelled or not, all with the number of points of the smallest one.
+
+    `up` is the axis that is up in the files of a folder or in a pack, and becomes z.
+    """
+    check_up(up)
+    if up is not None and source in SOURCES and source != "folder":
+        raise DataError(f"up: expected none for the data set {source}, whose axes are known, got {up}")
     if source == "scanobjectnn":  # its default would silently be one of three data sets
         names = ", ".join(name for name in list_sources() if name.startswith("scanobjectnn-"))
         raise DataError(f"data: expected the name of a variant, one of {names}, got scanobjectnn")
-    more = points is not None and points > MOST_FOLDER_POINTS and shapes_below(source, root) is not None
-    pack = load_data(source, split, root, **({"points": points} if more else {}))
+    from_files = shapes_below(source, root) is not None
+    more = points is not None and points > MOST_FOLDER_POINTS and from_files
+    own = {"up": up} if up is not None and from_files else {}
+    pack = load_data(source, split, root, **({"points": points} if more else {}), **own)
+    if not from_files:
+        pack = turn_pack(pack, up)
     if len(pack) == 0:
         return pack
     if "distinct" in pack.extras:

@@ -92,11 +92,11 @@ def load_corpus(options: DataOptions) -> Splits:
     """Load the training split; the test split is not even opened."""
     name = choose_preset(options, "pretrain")
     refuse_normals(options)
-    train = load_shapes(options.source, options.root, "train", options.points)
+    train = load_shapes(options.source, options.root, "train", options.points, options.up)
     if len(train) < 2:
         raise DataError(f"{printable(options.source)}: expected at least 2 training shapes, got {len(train)}")
     points = choose_points(options, [train], PRESETS[name][1])
-    return Splits(train, None, None, View(name, points, False, corruptions=options.corruptions))
+    return Splits(train, None, None, View(name, points, False, train.up, options.corruptions))
 
 
 def can_be_probed(pack: Pack) -> bool:

@@ -137,6 +137,7 @@ class Run:
             "data": {
                 "source": self.settings.data.source,
                 "root": self.settings.data.root,
+                **({} if self.settings.data.up is None else {"up_in_files": self.settings.data.up}),
                 **asdict(self.splits.view),
                 **({"validation": share} if share else {}),  # `calibrate` has to know what was held out
             },

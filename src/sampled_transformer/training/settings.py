@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from .run_settings import RunSettings
 
+Up = Literal["x", "y", "z", "-x", "-y", "-z", "auto"]
+
 
 @dataclass(frozen=True)
 class DataOptions:
@@ -30,6 +32,8 @@ class DataOptions:
         validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on, and to
             fit honest probabilities on, as `calibrate` does.
         batch: Shapes per training step and device.
+        up: Axis that is up in the files of a folder, which are turned to z up; "auto" asks the default network of
+            `predict` about some of them (default: as the format says, or else z).
     """
 
     short: ClassVar[str] = "source"  # `--data bricks` is short for `--data.source bricks`
@@ -42,6 +46,7 @@ class DataOptions:
     corruptions: Mapping[str, Any] = field(default_factory=dict)
     validation: float = 0.0
     batch: int = 64
+    up: Up | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.validation < 1:

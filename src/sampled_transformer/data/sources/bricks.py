@@ -6,6 +6,7 @@ up is -y.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -21,4 +22,4 @@ def load(root: str | Path | None = None, split: str = "train", *, points: int | 
     if split not in ("train", "test"):
         raise DataError(f"split: expected 'train' or 'test', got {split!r}")
     with as_file(files("sampled_transformer.data") / "bricks_pack" / f"{split}.npz") as path:
-        return take_points(read_pack(path), points, seed)
+        return replace(take_points(read_pack(path), points, seed), up="-y")

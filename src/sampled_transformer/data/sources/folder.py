@@ -26,6 +26,7 @@ import numpy as np
 
 from ...support.printable import printable
 from .. import SPLITS
+from ..axes import check_up, standard_up
 from ..errors import DataError
 from ..files import READERS, Normals, read_shape
 from ..pack import Pack
@@ -194,12 +195,14 @@ def load(
     normals: Normals = "keep",
     seed: int = 0,
     test_fraction: float = 0.2,
+    up: str | None = None,
 ) -> Pack:
     """Load one split of a folder of shapes, one file at a time. For large folders use `pack_folder`.
 
-    A file that cannot be read is skipped with a warning. See `read_shape` for `points` and `normals`. A cloud with too
-    few points repeats some of them; `extras["distinct"]` is the number of points before the first repetition.
+    A file that cannot be read is skipped with a warning. `read_shape` explains `points`, `normals` and `up`. A cloud
+    with too few points repeats some of them; `extras["distinct"]` is how many there are before the first repetition.
     """
+    check_up(up)
     listing = scan_folder(root, test_fraction=test_fraction, seed=seed)
     entries = [entry for entry in listing.entries if entry.split == split]
     if not entries:
@@ -208,7 +211,7 @@ def load(
     shapes, kept = [], []
     for entry in entries:
         try:
-            shapes.append(read_shape(entry.path, points=points, normals=normals, seed=seed))
+            shapes.append(read_shape(entry.path, points=points, normals=normals, seed=seed, up=up))
             kept.append(entry)
         except DataError as error:
             listing.problems.append(str(error))
@@ -228,5 +231,6 @@ def load(
             "from_mesh": np.array([shape.from_mesh for shape in shapes]),
             "distinct": np.array([shape.distinct for shape in shapes]),
         },
+        up="z" if all(up or standard_up(entry.path) for entry in kept) else "",
         normalise=False,
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...support.printable import printable
+from ..axes import turn_pack
 from ..clouds import take_points
 from ..errors import DataError
 from ..pack import Pack, read_pack
@@ -58,7 +59,9 @@ def load(
     pack = reader(folder, split, variant, points, seed)
     if variant == "modelnet10" or reader is _read_meshes:
         pack = _restrict(pack, CLASSES[variant], folder)
-    return pack if up in (None, published_up) else _turn(pack, up)
+    if published_up is None:
+        return pack
+    return turn_pack(pack, published_up, up or published_up)
 
 
 def _find(root: Path, split: str, variant: str) -> tuple[Reader, str | None, Path]:
@@ -105,11 +108,3 @@ def _restrict(pack: Pack, classes: tuple[str, ...], folder: Path) -> Pack:
     renumber[[pack.classes.index(name) for name in classes]] = np.arange(len(classes))
     part = pack.select(renumber[pack.labels] >= 0)
     return replace(part, labels=renumber[part.labels], classes=classes)
-
-
-def _turn(pack: Pack, up: str) -> Pack:
-    """Rotate by a quarter turn about x, between y up and z up; exact on the stored integers."""
-    signs = [1, -1, 1] if up == "z" else [1, 1, -1]  # to (x, -z, y) or (x, z, -y)
-    points = pack.points[..., [0, 2, 1]] * np.array(signs, np.int16)
-    normals = None if pack.normals is None else pack.normals[..., [0, 2, 1]] * np.array(signs, np.int8)
-    return replace(pack, points=points, normals=normals)

@@ -6,6 +6,7 @@ unit sphere, so we normalise by default; `normalise=False` works if all coordina
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ...support.printable import printable
@@ -43,7 +44,8 @@ def load(
     rows = enumerate(zip(clouds.points, clouds.labels.tolist(), strict=True))
     stream = (LabelledCloud(values, label, f"{path.stem}_{number:05d}") for number, (values, label) in rows)
     where = printable(path)
-    return pack_clouds(stream, len(clouds.points), CLASSES, where, points=points, seed=seed, normalise=normalise)
+    pack = pack_clouds(stream, len(clouds.points), CLASSES, where, points=points, seed=seed, normalise=normalise)
+    return replace(pack, up="y")
 
 
 def _find(root: str | Path, split: str, variant: str) -> Path:
