@@ -126,7 +126,7 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
     return sides
 
 
-def _side(view: View, raw: Mesh | Cloud, where: str, name: str, up: str | None) -> Prepared:
+def _side(view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None) -> Prepared:
     """A set as the network reads it if `up` is up in it."""
     to = view.up or "z"
     turned = turn_raw(raw, up, to)

@@ -331,7 +331,7 @@ class TrainedNetwork:
         return trained
 
     def _sets(
-        self, points: Any, normals: Any, up: str | None, samples: int, name: str = ""
+        self, points: Any, normals: Any, up: str | None, samples: int, name: str | None = None
     ) -> tuple[list[Prepared], Form]:
         _check_samples(samples)
         if up != "auto":

@@ -46,4 +46,5 @@ class Alignment(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         entries: Tensor = self.matrix(self.set(self.points(x).amax(1)))
-        return torch.eye(self.width) + entries.float().unflatten(1, (self.width, self.width))
+        matrices: Tensor = entries.float().unflatten(1, (self.width, self.width))
+        return torch.eye(self.width) + matrices
