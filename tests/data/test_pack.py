@@ -319,3 +319,11 @@ def test_classes_have_no_numbers():
     clouds = np.zeros((2, 4, 3))
     assert not Pack.from_arrays(clouds, labels=[0, 1]).has_numbers
     assert not Pack.from_arrays(clouds).has_numbers
+
+
+def test_the_axis_that_is_up_is_kept_and_checked(tmp_path):
+    pack = Pack.from_arrays(np.random.default_rng(0).normal(size=(3, 8, 3)), up="-y")
+    write_pack(pack, tmp_path / "a.npz")
+    assert read_pack(tmp_path / "a.npz").up == pack.select([0]).up == "-y"
+    with pytest.raises(DataError, match="up: expected an axis such as z or -y, got 'top'"):
+        Pack(pack.points, up="top")

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 
 from sampled_transformer.data import DataError, load_data
+from sampled_transformer.data.axes import turn
 from sampled_transformer.data.sources.folder import load, scan_folder
 from sampled_transformer.data.targets import Targets
 
@@ -267,3 +269,16 @@ def test_a_table_of_other_files_is_one_error(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"expected paths of shapes below .*empty, where there are none, got a\.off"):
         scan_with(tmp_path / "empty", ["a.off"])
+
+
+def test_gltf_files_are_turned_and_up_is_one_axis_for_all(tmp_path):
+    box = trimesh.creation.box((1, 2, 3))
+    for name in ("a/1.glb", "a/2.glb", "b/1.glb", "b/2.glb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        box.export(tmp_path / name)
+    by_format, given, as_it_is = (load(tmp_path, points=64, up=up) for up in (None, "y", "z"))
+    assert np.array_equal(by_format.points, given.points)
+    assert np.array_equal(by_format.normals, turn(as_it_is.normals, "y"))
+    assert by_format.up == given.up == "z"
+    with pytest.raises(ValueError, match="up: expected one of"):
+        load(tmp_path, up="auto")
