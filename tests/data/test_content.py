@@ -70,4 +70,5 @@ def test_a_mesh_is_the_set_of_its_triangles() -> None:
     outwards = (np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]) * corner[:, 0]).sum(1)
     assert (outwards > 0).all()
     assert canonical_mesh(Mesh(mesh.vertices, mesh.faces[1:]))[1] != digest
-    assert canonical_mesh(Mesh(mesh.vertices * 2, mesh.faces))[1] != digest
+    assert canonical_mesh(Mesh(mesh.vertices * 1000 + 7, mesh.faces))[1] == digest  # neither unit nor place matters
+    assert canonical_mesh(Mesh(mesh.vertices * [1, 2, 1], mesh.faces))[1] != digest

@@ -6,6 +6,8 @@ import numpy as np
 
 from .formats.meshes import Mesh
 
+CELLS = 2**20  # along the longest side of a shape: coarse against rounding, fine against the distance of points
+
 
 def row_keys(table: np.ndarray, seed: int = 0) -> np.ndarray:
     """A 64-bit hash of each row (n, columns) of numbers, from all bits of their float64 values; -0.0 counts as 0.0."""
@@ -15,16 +17,27 @@ def row_keys(table: np.ndarray, seed: int = 0) -> np.ndarray:
     return keys
 
 
+def cells(points: np.ndarray) -> np.ndarray:
+    """The cell of every point in a fine grid over the bounding cube: the same in any unit and at any place.
+
+    Exact bits would not be: a file in millimetres holds other floats than the same file in metres.
+    """
+    low = points.min(0)
+    side = float((points.max(0) - low).max())
+    return np.rint((points - low) / (side if side > 0 else 1.0) * CELLS)
+
+
 def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
     """`count` random rows, or all if there are fewer: those with the smallest hashes, in the order of these.
 
     This is a uniform draw without repetition, in random order, and the same points come out in any order of the rows.
-    Every copy of a point has its own hash; of points at one place, the normals decide which is which copy.
+    Every point of a cell has its own hash; exact places and normals decide which point of a cell gets which.
     """
-    keys = row_keys(points, seed)
+    keys = row_keys(cells(points), seed)
     ordered = np.sort(keys)
     if (ordered[1:] == ordered[:-1]).any():
-        keys = _tell_copies_apart(keys, np.zeros_like(keys) if normals is None else row_keys(normals))
+        exact = row_keys(points)
+        keys = _tell_copies_apart(keys, exact if normals is None else _mix(exact ^ row_keys(normals)))
     most = min(count, len(keys))
     rows = np.argpartition(keys, most - 1)[:most]
     drawn: np.ndarray = rows[np.argsort(keys[rows], kind="stable")]
@@ -36,15 +49,21 @@ def canonical_mesh(mesh: Mesh) -> tuple[Mesh, int]:
 
     Every triangle begins at the corner with the smallest hash; which side is outside does not change.
     """
-    corners = row_keys(mesh.vertices)[mesh.faces]  # (m, 3)
+    corners = row_keys(cells(mesh.vertices))[mesh.faces]  # (m, 3)
     turn = (corners.argmin(1)[:, None] + np.arange(3)) % 3
     faces, corners = np.take_along_axis(mesh.faces, turn, 1), np.take_along_axis(corners, turn, 1)
-    keys = np.zeros(len(faces), np.uint64)
-    for corner in corners.T:
-        keys = _mix(keys ^ corner)
-    order = np.argsort(keys, kind="stable")
+    keys = _joined(corners)
+    order = np.lexsort((_joined(row_keys(mesh.vertices)[faces]), keys))  # exact corners order triangles of equal cells
     places = np.arange(1, len(keys) + 1, dtype=np.uint64)
     return Mesh(mesh.vertices, faces[order]), int(_mix(keys[order] ^ _mix(places)).sum(dtype=np.uint64))
+
+
+def _joined(corners: np.ndarray) -> np.ndarray:
+    """One key from the keys of the corners of each triangle, (m, 3), in their order."""
+    keys = np.zeros(len(corners), np.uint64)
+    for corner in corners.T:
+        keys = _mix(keys ^ corner)
+    return keys
 
 
 def _tell_copies_apart(keys: np.ndarray, tie: np.ndarray) -> np.ndarray:
