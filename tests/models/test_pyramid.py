@@ -83,6 +83,13 @@ def test_few_equal_and_tiny_points() -> None:
         assert network(points).isfinite().all()
 
 
+@pytest.mark.parametrize("attention", ["none", "sampled", "rotary"])
+def test_the_order_of_the_points_does_not_matter_in_evaluation(attention: str) -> None:
+    network = create_model("pyramid", classes=5, attention=attention, **SMALL).eval()
+    points = cloud()
+    assert torch.equal(network(points), network(points[:, torch.randperm(40)]))
+
+
 def test_normals_are_further_features() -> None:
     network = create_model("pyramid", classes=5, normals=True, **SMALL).eval()
     points = cloud()

@@ -15,8 +15,9 @@ from ..geometry import farthest_points
 from ..geometry.gather import gather_rows
 from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
+from ..randomness import settle_keys
 from ..sets import describe
-from .inputs import check_normals, is_plain
+from .inputs import canonical_rows, check_normals, is_plain
 from .tokens import nearest_members
 
 WIDTHS, STRIDES, NEIGHBOURS = (64, 128, 256), (4, 4, 4), (16, 16, 16)
@@ -81,7 +82,7 @@ class PyramidClassifier(nn.Module):
         if not set(chosen) <= set(range(1, stages + 1)):
             raise ValueError(f"attended: expected stages from 1 to {stages}, got {tuple(chosen)}")
         options = as_block_options(attention_options)
-        self.normals = normals
+        self.normals, self.keyed_by = normals, settle_keys(None)
         self.stem = nn.Sequential(*_layer(6 if normals else 3, stem), *_layer(stem, stem))
         self.stages = nn.ModuleList()
         for number, (inputs, width) in enumerate(pairwise([stem, *widths])):
@@ -109,6 +110,9 @@ class PyramidClassifier(nn.Module):
         if not is_plain(points, 3) or points.shape[1] < 1:
             raise ValueError(f"points: expected (batch, n, 3) with at least one point, got {describe(points)}")
         check_normals(normals, points, self.normals)
+        if not self.training and self.keyed_by == "points":
+            points, *rest = canonical_rows(points) if normals is None else canonical_rows(points, normals)
+            normals = rest[0] if rest else None
         x = points if normals is None else torch.cat([points, normals], -1)
         x = self.stem(x.flatten(0, 1)).unflatten(0, points.shape[:2])
         for stage in self.stages:
