@@ -41,7 +41,7 @@ def test_installed_program() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "command: expected one of data, pretrain, train, "),
+        ([], "command: expected one of data, weights, pretrain, train, "),
         (["data"], "command: expected one of list, info, pack, got nothing (see sampled-transformer data --help)"),
         (["trian"], "got 'trian'; did you mean 'train'?"),
         (["data", "pakc"], "command: expected one of info, list, pack, got 'pakc'; did you mean 'pack'?"),

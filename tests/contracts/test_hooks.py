@@ -84,6 +84,7 @@ NETWORKS = {
     "mae": AUTOENCODER,
     "mae-classifier": {"classes": 3, **AUTOENCODER},
     "pooling-mixture": {"dim": 16},
+    "pyramid": {"classes": 3, "widths": (16, 32), "strides": (4, 4), "neighbours": (8, 8), "attention": "sampled"},
     "set-transformer": {"classes": 3, "dim": 16},
     "set-transformer-mixture": {"dim": 16},
 }

@@ -6,7 +6,7 @@ import pytest
 import torch
 from helpers.reference import reference
 
-from sampled_transformer import Cycle, create_attention
+from sampled_transformer import Cycle, create_attention, key_by
 
 DIM, HEADS = 8, 2
 
@@ -69,7 +69,7 @@ def make(configuration: str, layout: str) -> tuple:
     torch.manual_seed(0)
     name, options = CONFIGURATIONS[configuration]
     shape, mask, ptr = LAYOUTS[layout]
-    layer = create_attention(name, DIM, HEADS, **options).double().eval()
+    layer = key_by(create_attention(name, DIM, HEADS, **options).double().eval(), "places")  # as the loops draw
     x = torch.randn(*shape, DIM, dtype=torch.float64)
     positions = torch.rand(*shape, 3, dtype=torch.float64) * 2 - 1
     return layer, x, positions, mask, ptr

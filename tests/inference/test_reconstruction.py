@@ -9,6 +9,7 @@ import torch
 from sampled_transformer import create_model
 from sampled_transformer.data.formats.ply import read_ply
 from sampled_transformer.inference.reconstruction import reconstruct, write_clouds, write_ply
+from sampled_transformer.models.inputs import canonical_rows
 from sampled_transformer.models.mae.mask import draw_mask
 from sampled_transformer.models.tokens import group_points
 from sampled_transformer.weights import Description, load_model, save_model
@@ -41,7 +42,7 @@ def test_the_three_clouds(file, weights):
     assert (clouds.masked, clouds.groups) == (5, 8)
     assert rows(clouds.visible) <= rows(clouds.original)
     network = load_model(weights)[0]
-    points = torch.from_numpy(clouds.original)[None]
+    (points,) = canonical_rows(torch.from_numpy(clouds.original)[None])  # as the network sees them
     groups = group_points(points, 8, 8)
     visible, masked = (groups.take(i) for i in draw_mask(1, 8, 0.7, torch.Generator().manual_seed(3)))
     seen = (visible.points + visible.centres[:, :, None]).reshape(-1, 3).numpy()

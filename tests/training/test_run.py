@@ -59,6 +59,8 @@ def test_a_run_learns_and_leaves_its_folder(settings):
         "preset": "bricks",
         "points": 24,
         "normals": True,
+        "up": "",
+        "corruptions": {},
     }
     assert description.notes["figures"]["test_accuracy"] == last["test_accuracy"]
     batch = Run.prepare(replace(settings, out="other")).splits.test.batch(slice(None))

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..support.printable import printable
-from .axes import check_up, standard_up, turn_raw
+from .axes import check_up, standard_up, turn
 from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
@@ -97,8 +97,8 @@ def read_shape(
         normals: "keep" uses the normals of the file or its faces; "estimate" also estimates missing ones; "none"
             drops them.
         seed: Seed of the draw. The draw depends only on `seed` and the content, so it is the same in every process.
-        name: Text that seeds the draw together with `seed`, instead of the content: packs are drawn by the names of
-            their files. The order of the points then matters.
+        name: Text that seeds the draw together with `seed`, instead of the content. The order of the points then
+            matters.
         normalise: Centre the points on their mean and divide by the largest norm.
         up: The axis that is up in the file, such as "y" or "-z", which becomes z (default: what the format prescribes,
             or else the axes stay as they are).
@@ -106,9 +106,13 @@ def read_shape(
     check_options(points, normals)
     check_up(up)
     path = Path(path)
-    raw = turn_raw(read_raw(path), up or standard_up(path))
+    raw, axis = read_raw(path), up or standard_up(path)
     with named_errors(printable(path)):
-        return draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+        shape = draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+    if axis is None:
+        return shape
+    turned = None if shape.normals is None else turn(shape.normals, axis)
+    return shape._replace(points=turn(shape.points, axis), normals=turned)
 
 
 def read_raw(path: Path) -> Mesh | Cloud:

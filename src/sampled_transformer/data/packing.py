@@ -203,7 +203,7 @@ def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Optio
     for index, job in enumerate(chunk):
         announce(index)
         try:
-            shapes.append(read_shape(job.path, name=job.name, **options._asdict()))
+            shapes.append(read_shape(job.path, **options._asdict()))
             problems.append(None)
         except DataError as error:
             problems.append(str(error))

@@ -32,7 +32,9 @@ class PyramidClassifier(nn.Module):
         logits = MLP([max_i X_i, mean_i X_i])
 
     By default it reads positions alone. The merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the
-    offsets of PointNeXt (https://arxiv.org/abs/2206.04670). The cost is O(n) but for the search of farthest points.
+    offsets of PointNeXt (https://arxiv.org/abs/2206.04670); attention by name is what it takes from "Sampled
+    Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc). The cost is O(n) but for the search of
+    farthest points.
 
     Args:
         classes: number of classes.

@@ -101,11 +101,15 @@ def test_the_pages_are_written_from_the_results(tmp_path: Path, capsys: pytest.C
     results, folder = tmp_path / "results", tmp_path / "deep" / "pages"
     (results / "order").mkdir(parents=True)
     result = {"weights": "bricks", "shapes": 4, "points": 8, "shuffles": 1, "changed": {"one pass": 0.25}}
+    result |= {
+        "accuracy": {"one pass": 0.5},
+        "by_points": {"changed": {"one pass": 0.0}, "accuracy": {"one pass": 0.5}},
+    }
     (results / "order" / "bricks.json").write_text(json.dumps({**result, "command": "python -m order"}))
     assert main(["tables", "page", "--results", str(results), "--page", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == ["index.md", "point-order.md"]
     assert "(point-order.md)" in (folder / "index.md").read_text("utf-8")
-    assert "| one pass | 25.0 |" in (folder / "point-order.md").read_text("utf-8")
+    assert "| one pass | 25.0 | 50.0 | 0.0 | 50.0 |" in (folder / "point-order.md").read_text("utf-8")
     assert capsys.readouterr().out == f"{folder}: 2 pages written from {results}\n"
 
 
