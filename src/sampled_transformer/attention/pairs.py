@@ -103,7 +103,7 @@ def _pick(chance: Tensor, n: int, mask: Tensor | None, points: Tensor | None = N
     else:
         return rank
     order = order[:, None].expand(-1, rank.shape[1], -1)
-    return order.gather(2, rank.expand(len(order), -1, -1))
+    return order.gather(2, rank.expand(order.shape[0], -1, -1))
 
 
 def _two_different(chance: Tensor, size: Tensor) -> Tensor:
