@@ -24,7 +24,8 @@ def cells(points: np.ndarray) -> np.ndarray:
     """
     low = points.min(0)
     side = float((points.max(0) - low).max())
-    return np.rint((points - low) / (side if side > 0 else 1.0) * CELLS)
+    found: np.ndarray = np.rint((points - low) / (side if side > 0 else 1.0) * CELLS)
+    return found
 
 
 def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
