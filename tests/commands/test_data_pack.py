@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer.data import load_data, read_pack
+from sampled_transformer.data import Pack, load_data, read_pack, write_pack
 from sampled_transformer.data.sources.modelnet_layouts import CLASSES
 
 OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
@@ -163,3 +163,10 @@ def test_tables_that_do_not_fit(shapes, tmp_path, capsys, monkeypatch, words, me
     monkeypatch.chdir(tmp_path)
     assert main(["data", "pack", *(word.format(shapes=shapes) for word in words)]) == 2
     assert capsys.readouterr().err == f"sampled-transformer: error: {message}\n"
+
+
+def test_classes_of_points_are_counted(tmp_path, capsys):
+    points, labels = np.random.default_rng(0).normal(size=(2, 5, 3)), np.zeros((2, 5), int)
+    write_pack(Pack.from_arrays(points, point_labels=labels, point_classes=["a", "b"]), tmp_path / "all.npz")
+    assert main(["data", "pack", str(tmp_path / "all.npz"), str(tmp_path / "out.npz"), "--points", "3"]) == 0
+    assert capsys.readouterr().out.endswith("out.npz: all 2 shapes with points in 2 classes\n")

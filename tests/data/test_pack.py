@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampled_transformer.data import Batch, DataError, Pack, load_data, read_pack, write_pack
+from sampled_transformer.data.clouds import take_points
 from sampled_transformer.data.formats.npz import write_arrays
 
 
@@ -327,3 +328,125 @@ def test_the_axis_that_is_up_is_kept_and_checked(tmp_path):
     assert read_pack(tmp_path / "a.npz").up == pack.select([0]).up == "-y"
     with pytest.raises(DataError, match="up: expected an axis such as z or -y, got 'top'"):
         Pack(pack.points, up="top")
+
+
+def point_pack(counts: list[int]) -> Pack:
+    """Every point of set i has the label of its row, and features that name its set and row."""
+    rows = [np.arange(count) for count in counts]
+    return Pack.from_arrays(
+        clouds(counts),
+        normals=clouds(counts, 1),
+        point_labels=[row % 4 - 1 for row in rows],
+        point_classes=("a", "b", "c"),
+        features={
+            "colour": [np.stack([row, row + 100 * i, row * 0], 1).astype(np.uint8) for i, row in enumerate(rows)],
+            "height": [cloud[:, 2].astype(np.float32) for cloud in clouds(counts)],
+        },
+        keep_size=True,
+    )
+
+
+def check_rows(pack: Pack, counts: list[int]) -> None:
+    """Points, normals, labels and features of all sets are still those of `point_pack`, in any order."""
+    batch = pack.batch(slice(None))
+    lengths = pack.counts().tolist()
+    parts = zip(
+        torch.split(batch.points.flatten(0, -2), lengths),
+        torch.split(batch.normals.flatten(0, -2), lengths),
+        torch.split(batch.point_labels.flatten(), lengths),
+        torch.split(batch.features["colour"].flatten(0, -2), lengths),
+        torch.split(batch.features["height"].flatten(0, -2), lengths),
+        strict=True,
+    )
+    for number, (points, normals, labels, colour, height) in enumerate(parts):
+        row = colour[:, 0].long()
+        i = int(colour[0, 1] - colour[0, 0]) // 100
+        assert labels.tolist() == (row % 4 - 1).tolist()
+        np.testing.assert_allclose(points, unit(clouds(counts)[i])[row], atol=1e-4)
+        directions = clouds(counts, 1)[i][row]
+        np.testing.assert_allclose(normals, directions / np.linalg.norm(directions, axis=1)[:, None], atol=0.01)
+        np.testing.assert_allclose(height[:, 0], clouds(counts)[i][row, 2], rtol=1e-6)
+        np.testing.assert_allclose(pack.coordinates(number), clouds(counts)[i][row], atol=1e-3)
+
+
+@pytest.mark.parametrize("counts", [[5, 5, 5], [4, 2, 9]], ids=["equal", "ragged"])
+def test_what_points_carry_stays_with_them(tmp_path, counts):
+    pack = point_pack(counts)
+    write_pack(pack, tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as stored:
+        assert stored["point_labels"].dtype == np.int8
+        assert stored["feature_colour"].dtype == np.uint8
+    back = read_pack(tmp_path / "a.npz")
+    assert back.point_labels.dtype == np.int16
+    assert back.point_classes == ("a", "b", "c")
+    assert back.has_point_labels
+    assert back.extras == {}
+    few = np.stack([np.random.default_rng(i).permutation(count)[:2] for i, count in enumerate(counts)])
+    for one in (pack, back, back.select([2, 0]), back.select([1]), pack.keep_points(few), take_points(back, 2, 7)):
+        check_rows(one, counts)
+    assert back.keep_points(few).points.shape == (3, 2, 3)
+    assert back.keep_points(few).batch([0]).features["colour"][0, :, 0].tolist() == few[0].tolist()
+    empty = back.select([]).batch(slice(None))
+    assert (empty.point_labels.numel(), empty.features["height"].numel()) == (0, 0)
+
+
+def test_batches_of_points_with_labels():
+    batch = point_pack([4, 2]).batch([1, 0])
+    assert batch.point_labels.dtype == torch.int64
+    assert batch.point_labels.tolist() == [-1, 0, -1, 0, 1, 2]
+    assert {name: tuple(one.shape) for name, one in batch.features.items()} == {"colour": (6, 3), "height": (6, 1)}
+    assert batch.features["colour"].dtype == torch.float32
+    moved = batch.to("meta")
+    assert {moved.points.device.type, moved.point_labels.device.type, moved.features["colour"].device.type} == {"meta"}
+    assert (moved.labels, moved.ptr.device.type) == (None, "meta")
+    assert point_pack([3, 3]).batch([0]).features["height"].shape == (1, 3, 1)
+    bare = Pack.from_arrays(clouds([3, 3])).batch([0])
+    assert (bare.point_labels, bare.features) == (None, None)
+
+
+def test_a_batch_of_labels_is_the_callers_own():
+    pack = point_pack([4, 4])
+    batch = pack.batch([0])
+    batch.point_labels.zero_()
+    batch.features["height"].zero_()
+    check_rows(pack, [4, 4])
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-3, 1.0, 1e8])
+def test_real_size_comes_back(scale):
+    sets = [cloud * scale for cloud in clouds([6, 3])]
+    pack = Pack.from_arrays(sets, keep_size=True)
+    for number, points in enumerate(sets):
+        np.testing.assert_allclose(pack.coordinates(number), points, rtol=1e-3)
+    single = Pack.from_arrays([np.array([[1.0, 2, 3]])], keep_size=True)
+    assert single.coordinates(0).tolist() == [[1, 2, 3]]
+    assert single.scale.tolist() == [0]
+
+
+def test_without_size_coordinates_are_those_of_the_pack():
+    points = np.random.default_rng(0).uniform(-1, 1, (2, 5, 3))
+    for keep_size in (False, True):
+        pack = Pack.from_arrays(points, normalise=False, keep_size=keep_size)
+        np.testing.assert_allclose(pack.coordinates(1), points[1], atol=1e-4)
+        assert (pack.scale is None) == (not keep_size)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"point_labels": np.zeros((2, 3), int), "point_classes": ["a"]}, "point_labels: expected one per point"),
+        ({"point_labels": np.zeros((2, 4), int)}, "point_classes: expected the names"),
+        ({"features": {"speed": np.zeros((2, 3))}}, "feature_speed: expected one per point in every set"),
+        ({"features": {"a/b": np.zeros((2, 4))}}, "features: expected printable names without slashes, got 'a/b'"),
+        ({"extras": {"feature_a": np.zeros(2)}}, "extras: expected names other than .* got 'feature_a'"),
+        ({"extras": {"centre": np.zeros((2, 3))}}, "extras: expected names other than .* got 'centre'"),
+    ],
+)
+def test_bad_labels_and_features_are_named(arguments, message):
+    with pytest.raises(DataError, match=message):
+        Pack.from_arrays(np.random.default_rng(0).normal(size=(2, 4, 3)), **arguments)
+
+
+def test_repr_names_what_points_carry():
+    expected = "Pack(2 sets, 6 points in total, 3 point classes, normals, colour (3), height (1))"
+    assert repr(point_pack([4, 2])) == expected

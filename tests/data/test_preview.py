@@ -66,3 +66,18 @@ def test_numbers_are_summed_up():
     text = " ".join(describe(both, 1).split())
     assert " volume mean deviation smallest largest train 4 3.53553 1 10 test 2.5 0 2.5 2.5 extents" in text
     assert "shape 1 of train:, volume 2 " in text
+
+
+def test_points_with_labels_and_features():
+    points = np.random.default_rng(0).normal(size=(2, 4, 3))
+    common = {"point_classes": ["floor", "a long wall"], "features": {"colour": np.zeros((2, 4, 3))}}
+    train = Pack.from_arrays(points, point_labels=[[0, 0, 1, -1], [0, 0, 1, 1]], keep_size=True, **common)
+    test = Pack.from_arrays(points, point_labels=np.ones((2, 4), int), **common)
+    text = " ".join(describe({"train": train, "test": test}).split())
+    arrays = "labels of points in 2 classes, feature colour (3 columns)"
+    assert text.startswith(f"train 2 shapes of 4 points, with {arrays}, their size test 2 shapes")
+    shares = "floor 50.00 % 0.00 % a long wall 37.50 % 100.00 % (ignored) 12.50 % 0.00 %"
+    assert f" class of points train test {shares} extents" in text
+    assert "(ignored)" not in describe({"test": test})
+    fewer = Pack.from_arrays(points, point_labels=np.zeros((2, 4), int), point_classes=["floor"])
+    assert "a long wall 37.50 % 0.00 %" in " ".join(describe({"train": train, "test": fewer}).split())

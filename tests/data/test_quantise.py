@@ -7,6 +7,7 @@ from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.quantise import (
     NORMAL_SCALE,
     POINT_SCALE,
+    centre_and_scale,
     check_coordinates,
     quantise_normals,
     quantise_points,
@@ -71,3 +72,11 @@ def test_bad_coordinates_are_named(values: np.ndarray, message: str) -> None:
 
 def test_integers_are_coordinates_too() -> None:
     assert check_coordinates(np.array([[1, 2, 3]]), "x").dtype == np.float64
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e140])
+def test_centre_and_scale_are_what_the_unit_sphere_lacks(scale: float) -> None:
+    points = (np.random.default_rng(0).normal(size=(20, 3)) + 5) * scale
+    centre, radius = centre_and_scale(points)
+    assert np.allclose(to_unit_sphere(points) * radius + centre, points, rtol=1e-9, atol=0)
+    assert centre_and_scale(np.full((2, 3), 7.0))[1] == 0

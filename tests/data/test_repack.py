@@ -87,3 +87,19 @@ def test_modelnet_meshes_are_a_folder_of_shapes(tmp_path):
     assert shapes_below("modelnet10", str(tmp_path)) == tmp_path / "ModelNet10"
     assert shapes_below("modelnet10", str(tmp_path / "ModelNet10")) == tmp_path / "ModelNet10"
     assert shapes_below("modelnet40", str(tmp_path / "ModelNet10")) is None  # 30 classes are missing
+
+
+def test_labels_and_features_of_points_are_packed_too(tmp_path):
+    random = np.random.default_rng(0)
+    points, rows = random.normal(size=(2, 9, 3)), np.tile(np.arange(9), (2, 1))
+    pack = Pack.from_arrays(
+        points, point_labels=rows % 3, point_classes=list("abc"), features={"row": rows}, keep_size=True
+    )
+    write_pack(pack, tmp_path / "all.npz")
+    report = repack(str(tmp_path / "all.npz"), tmp_path / "out.npz", points=5, normals="estimate", up_in_pack="y")
+    assert report.point_classes == ("a", "b", "c")
+    back = read_pack(tmp_path / "out.npz")
+    assert (back.features["row"] % 3).tolist() == back.point_labels.tolist()
+    for number in range(2):
+        x, y, z = points[number][back.features["row"][number]].T
+        np.testing.assert_allclose(back.coordinates(number), np.stack([x, -z, y], 1), atol=1e-3)

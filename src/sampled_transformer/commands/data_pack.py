@@ -99,6 +99,8 @@ def show(report: Report, target: str, strict: bool) -> int:
     remark("left out", report.problems)
     remark("note", report.notes)
     counts = ", ".join(f"{split} {count}" for split, count in report.counts.items())
-    labels = f"with {printable(report.target_name)}" if report.target_name else f"in {len(report.classes)} classes"
-    print(f"{printable(target)}: {counts} shapes {labels}")
+    labels = f"in {len(report.classes)} classes" if report.classes or not report.point_classes else ""
+    labels = f"with {printable(report.target_name)}" if report.target_name else labels
+    points = f"with points in {len(report.point_classes)} classes" if report.point_classes else ""
+    print(f"{printable(target)}: {counts} shapes {', '.join(part for part in (labels, points) if part)}")
     return fail(f"{len(report.problems)} left out, and --strict was given", 1) if strict and report.problems else 0

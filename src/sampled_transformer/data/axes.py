@@ -66,13 +66,14 @@ def turn_raw(raw: Mesh | Cloud, up: str | None, to: str = "z") -> Mesh | Cloud:
 
 
 def turn_pack(pack: Pack, up: str | None, to: str = "z") -> Pack:
-    """A pack with its normals, turned so that `up` becomes `to`; with None, as it is."""
+    """A pack with its normals and centres, turned so that `up` becomes `to`; with None, as it is."""
     if up is None:
         return pack
     if up == to:
         return replace(pack, up=to)
     normals = None if pack.normals is None else turn(pack.normals, up, to)
-    return replace(pack, points=turn(pack.points, up, to), normals=normals, up=to)
+    centre = None if pack.centre is None else turn(pack.centre, up, to)
+    return replace(pack, points=turn(pack.points, up, to), normals=normals, centre=centre, up=to)
 
 
 def _to_z(up: str) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,17 +71,9 @@ def take_points(pack: Pack, points: int | None, seed: int = 0) -> Pack:
     """Keep `points` random points per set, chosen as in `pack_clouds` (None: keep all)."""
     if points is None:
         return pack
-    counts = pack.counts()
-    starts = np.cumsum(counts) - counts
     names = [f"set {number}" for number in range(len(pack))] if pack.names is None else pack.names.tolist()
-    chosen = [_choose(int(count), points, seed, number, names[number]) for number, count in enumerate(counts)]
-    rows = np.stack(chosen) + starts[:, None]
-    return replace(
-        pack,
-        points=pack.points.reshape(-1, 3)[rows],
-        normals=None if pack.normals is None else pack.normals.reshape(-1, 3)[rows],
-        ptr=None,
-    )
+    chosen = [_choose(int(count), points, seed, number, names[number]) for number, count in enumerate(pack.counts())]
+    return pack.keep_points(np.stack(chosen))
 
 
 def _choose(available: int, points: int | None, seed: int, number: int, name: str) -> np.ndarray:

@@ -3,13 +3,15 @@
 `points` are int16 / 32767 inside the unit sphere, `normals` are int8 / 127. Sets of equal size are stored as
 (sets, n, 3). Sets of different sizes ("ragged") are concatenated to (total, 3); set i has the rows ptr[i] to
 ptr[i + 1]. A pack is loaded once. A batch is then one gather of small integers and one conversion, without a loop.
+
+Points may have labels of their own and named features, stored beside them in the same rows. With `centre` and
+`scale`, a point p of set i was at p scale[i] + centre[i] before it was moved into the unit sphere.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +20,12 @@ import numpy as np
 from ..support.printable import printable
 from .errors import DataError
 from .formats.npz import Header, read_arrays, write_arrays
-from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_points
+from .pack_checks import FIELDS, check_headers, check_values
+from .per_point import PREFIX, settle_labels, stored_labels, width
+from .quantise import NORMAL_SCALE, POINT_SCALE, centre_and_scale, check_coordinates, quantise_normals, quantise_points
 
 if TYPE_CHECKING:
     import torch
-
-FIELDS = ("points", "normals", "labels", "names", "classes", "target_name", "up", "ptr")
 
 
 class Batch(NamedTuple):
@@ -33,9 +35,13 @@ class Batch(NamedTuple):
     normals: torch.Tensor | None = None
     labels: torch.Tensor | None = None
     ptr: torch.Tensor | None = None
+    point_labels: torch.Tensor | None = None  # int64 (batch, n) or (total,); -1 for points to ignore
+    features: dict[str, torch.Tensor] | None = None  # float32 (batch, n, columns) or (total, columns)
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(*(None if value is None else value.to(device) for value in self))  # type: ignore[arg-type]
+        features = None if self.features is None else {name: one.to(device) for name, one in self.features.items()}
+        tensors = [None if value is None else value.to(device) for value in self[:-1]]
+        return Batch(*tensors, features=features)  # type: ignore[arg-type, misc]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,23 +57,41 @@ class Pack:
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)  # further arrays, one row per set
     target_name: str = ""  # what float labels measure
     up: str = ""  # the axis that points up in all shapes, such as "z" or "-y"; empty if nobody knows
+    point_labels: np.ndarray | None = None  # int16, one per point: numbers of point_classes, -1 for points to ignore
+    point_classes: tuple[str, ...] = ()
+    features: Mapping[str, np.ndarray] = field(default_factory=dict)  # numbers, (sets, n) or (sets, n, columns)
+    centre: np.ndarray | None = None  # float64 (sets, 3), where the sets were before they were moved
+    scale: np.ndarray | None = None  # float64 (sets,), how large they were
 
     def __post_init__(self) -> None:
-        for name in FIELDS:
-            if name in self.extras:
+        for name in self.extras:
+            if name in FIELDS or name.startswith(PREFIX):
                 raise DataError(f"extras: expected names other than the pack's own fields, got '{name}'")
-        check_headers({name: Header(array.dtype, array.shape, False, 0) for name, array in self.arrays().items()})
+        check_headers({name: Header(array.dtype, array.shape, False, 0) for name, array in self._arrays().items()})
         for name in ("labels", "ptr"):  # files may hold smaller types
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, array.astype(np.float64 if array.dtype.kind == "f" else np.int64))
-        _check_values(self)
+        for name in ("centre", "scale"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, array.astype(np.float64))
+        check_values(self)
+        if self.point_labels is not None:
+            object.__setattr__(self, "point_labels", settle_labels(self.point_labels, len(self.point_classes)))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays on disk, in the order in which they are written."""
+        arrays = self._arrays()
+        if self.point_labels is not None:
+            arrays["point_labels"] = stored_labels(self.point_labels, len(self.point_classes))
+        return arrays
+
+    def _arrays(self) -> dict[str, np.ndarray]:
         values = {name: getattr(self, name) for name in FIELDS}
-        values["classes"] = np.array(self.classes, dtype=np.str_) if self.classes else None
-        values["target_name"] = np.array([self.target_name], dtype=np.str_) if self.target_name else None
-        values["up"] = np.array([self.up], dtype=np.str_) if self.up else None
+        for name in ("classes", "point_classes"):
+            values[name] = np.array(values[name], dtype=np.str_) if values[name] else None
+        for name in ("target_name", "up"):
+            values[name] = np.array([values[name]], dtype=np.str_) if values[name] else None
+        values |= {f"{PREFIX}{name}": array for name, array in self.features.items()}
         return {name: array for name, array in values.items() if array is not None} | dict(self.extras)
 
     @classmethod
@@ -83,17 +107,26 @@ class Pack:
         target_name: str = "",
         up: str = "",
         normalise: bool = True,
+        point_labels: np.ndarray | Sequence[np.ndarray] | None = None,
+        point_classes: Sequence[str] = (),
+        features: Mapping[str, np.ndarray | Sequence[np.ndarray]] | None = None,
+        keep_size: bool = False,
     ) -> Pack:
         """Quantise floats: an array (sets, n, 3) or a list of arrays (n_i, 3). The pack is ragged if the n_i differ.
 
         Labels are integers, the numbers of classes, or floats to predict, which `target_name` names.
         `normalise` centres each set on its mean and divides by its largest norm. Without it, the values must already
-        lie in [-1, 1].
+        lie in [-1, 1]. `keep_size` keeps the centre and the scale that this takes away, for `coordinates`.
+        `point_labels` are integers (n_i,) per set, and every feature is (n_i,) or (n_i, columns) per set.
         """
         if len(points) == 0:
             raise DataError("points: expected at least 1 set, got none")
-        if normals is not None and [len(n) for n in normals] != [len(p) for p in points]:
-            raise DataError("normals: expected one per point in every set, got other lengths")
+        per_point = {"normals": normals, "point_labels": point_labels}
+        per_point |= {f"{PREFIX}{name}": values for name, values in (features or {}).items()}
+        for name, values in per_point.items():
+            if values is not None and [len(one) for one in values] != [len(one) for one in points]:
+                raise DataError(f"{name}: expected one per point in every set, got other lengths")
+        sizes = [_size(one, normalise, f"points of set {i}") for i, one in enumerate(points)] if keep_size else None
         packed, ptr = _join([quantise_points(p, normalise, f"points of set {i}") for i, p in enumerate(points)])
         return cls(
             points=packed,
@@ -107,13 +140,21 @@ class Pack:
             extras={name: np.asarray(value) for name, value in (extras or {}).items()},
             target_name=target_name,
             up=up,
+            point_labels=None if point_labels is None else _join([np.asarray(one) for one in point_labels])[0],
+            point_classes=tuple(str(name) for name in point_classes),
+            features={name: _join([np.asarray(one) for one in sets])[0] for name, sets in (features or {}).items()},
+            centre=None if sizes is None else np.stack([centre for centre, _ in sizes]),
+            scale=None if sizes is None else np.array([scale for _, scale in sizes]),
         )
 
     def __repr__(self) -> str:
         size = f"{self.points.shape[1]} points" if self.ptr is None else f"{len(self.points)} points in total"
         parts = [f"{len(self)} sets", size, *([f"{len(self.classes)} classes"] if self.classes else [])]
         parts += [self.target_name] if self.target_name else []
-        return f"Pack({', '.join([*parts, *(['normals'] if self.normals is not None else []), *self.extras])})"
+        parts += [f"{len(self.point_classes)} point classes"] if self.point_classes else []
+        parts += ["normals"] if self.normals is not None else []
+        parts += [f"{name} ({width(values, self.points)})" for name, values in self.features.items()]
+        return f"Pack({', '.join([*parts, *self.extras])})"
 
     def __len__(self) -> int:
         return len(self.points) if self.ptr is None else len(self.ptr) - 1
@@ -123,6 +164,11 @@ class Pack:
         """Whether the labels are numbers to predict, not classes."""
         return self.labels is not None and self.labels.dtype.kind == "f"
 
+    @property
+    def has_point_labels(self) -> bool:
+        """Whether every point has a label of its own, which may be -1."""
+        return self.point_labels is not None
+
     def counts(self) -> np.ndarray:
         """The number of points in each set, int64 (sets,)."""
         if self.ptr is None:
@@ -130,7 +176,10 @@ class Pack:
         return np.diff(self.ptr)
 
     def batch(self, index: Any) -> Batch:
-        """The sets `index` (integers, a slice, a mask or one integer) as float32 tensors; classes and ptr are int64."""
+        """The sets `index` (integers, a slice, a mask or one integer) as float32 tensors; classes and ptr are int64.
+
+        Features have their columns last, even if there is only one.
+        """
         import torch  # imported late, so that packing and the command line start without it
 
         sets, rows, ptr = self._find(index)
@@ -145,7 +194,15 @@ class Pack:
             normals=normals,
             labels=labels,
             ptr=None if ptr is None else torch.from_numpy(ptr),
+            point_labels=None if self.point_labels is None else torch.from_numpy(self.point_labels[rows]).long(),
+            features={name: self._feature(values, rows) for name, values in self.features.items()} or None,
         )
+
+    def _feature(self, values: np.ndarray, rows: np.ndarray) -> torch.Tensor:
+        import torch
+
+        found = torch.from_numpy(values[rows].astype(np.float32))
+        return found if values.ndim == self.points.ndim else found.unsqueeze(-1)
 
     def select(self, index: Any) -> Pack:
         """A new pack with the sets `index` and the same classes."""
@@ -160,7 +217,36 @@ class Pack:
             extras={name: array[sets] for name, array in self.extras.items()},
             target_name=self.target_name,
             up=self.up,
+            point_labels=None if self.point_labels is None else self.point_labels[rows],
+            point_classes=self.point_classes,
+            features={name: values[rows] for name, values in self.features.items()},
+            centre=None if self.centre is None else self.centre[sets],
+            scale=None if self.scale is None else self.scale[sets],
         )
+
+    def keep_points(self, rows: np.ndarray) -> Pack:
+        """A new pack with the points `rows`, (sets, m), of each set, counted from the first point of the set."""
+        counts = self.counts()
+        rows = rows + (np.cumsum(counts) - counts)[:, None]
+
+        def kept(values: np.ndarray) -> np.ndarray:
+            return values if self.ptr is not None else values.reshape(-1, *values.shape[2:])
+
+        return replace(
+            self,
+            points=kept(self.points)[rows],
+            normals=None if self.normals is None else kept(self.normals)[rows],
+            point_labels=None if self.point_labels is None else kept(self.point_labels)[rows],
+            features={name: kept(values)[rows] for name, values in self.features.items()},
+            ptr=None,
+        )
+
+    def coordinates(self, number: int) -> np.ndarray:
+        """The points of one set where they were, float64 (n, 3): p scale + centre, or p if nobody kept the size."""
+        points: np.ndarray = self.points[self._find(number)[1]].reshape(-1, 3) / POINT_SCALE
+        if self.scale is not None:
+            points *= self.scale[number]
+        return points if self.centre is None else points + self.centre[number]
 
     def _find(self, index: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The numbers of the sets that `index` selects, their rows in `points`, and their ptr."""
@@ -175,83 +261,17 @@ class Pack:
         return sets, np.arange(ptr[-1]) + np.repeat(self.ptr[sets] - ptr[:-1], counts), ptr
 
 
+def _size(points: np.ndarray, normalise: bool, name: str) -> tuple[np.ndarray, float]:
+    points = check_coordinates(points, name)
+    return centre_and_scale(points) if normalise else (np.zeros(3), 1.0)
+
+
 def _join(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
     """Join sets (n_i, 3) into one array (sets, n, 3), or into (total, 3) and ptr if the n_i differ."""
     counts = [len(values) for values in sets]
     if len(set(counts)) == 1:
         return np.stack(sets), None
     return np.concatenate(sets), np.concatenate(([0], np.cumsum(counts)))
-
-
-def _expect(name: str, header: Header, kinds: str, shape: tuple[int, ...], what: str) -> None:
-    if header.dtype.kind not in kinds or header.shape != shape:
-        raise DataError(f"{name}: expected {what} of shape {shape}, got {header.dtype} {header.shape}")
-
-
-def check_headers(headers: Mapping[str, Header]) -> None:
-    """Check the types and shapes of a pack's arrays, before any array is read."""
-    if "points" not in headers:
-        raise DataError(f"points: expected an array of this name, got {', '.join(headers) or 'no arrays'}")
-    points, ptr = headers["points"], headers.get("ptr")
-    layout = "(sets, n, 3) with n >= 1" if ptr is None else "(total, 3), because the pack has a ptr"
-    fits = len(points.shape) == (3 if ptr is None else 2) and points.shape[-1] == 3 and points.shape[1] > 0
-    if points.dtype != np.int16 or not fits:
-        raise DataError(f"points: expected int16 of shape {layout}, got {points.dtype} {points.shape}")
-    sets = points.shape[0]
-    if ptr is not None:
-        sets = math.prod(ptr.shape) - 1
-        _expect("ptr", ptr, "iu", (max(sets, 0) + 1,), "integers")
-    for name, header in headers.items():
-        if name == "labels":
-            _expect(name, header, "iuf", (sets,), "integers or floats")
-        elif name in ("target_name", "up"):
-            _expect(name, header, "U", (1,), "text")
-        elif name == "names":
-            _expect(name, header, "U", (sets,), "text")
-        elif name == "classes":
-            _expect(name, header, "U", (math.prod(header.shape),), "text")
-        elif name == "normals" and (header.dtype != np.int8 or header.shape != points.shape):
-            raise DataError(f"normals: expected int8 of shape {points.shape}, got {header.dtype} {header.shape}")
-        elif name not in FIELDS and (header.dtype.kind not in "biufU" or header.shape[:1] != (sets,)):
-            raise DataError(f"{name}: expected numbers or text with {sets} rows, got {header.dtype} {header.shape}")
-
-
-def _check_values(pack: Pack) -> None:
-    """Check what the headers do not show: ranges, order and finite values."""
-    for name, values, limit in (("points", pack.points, POINT_SCALE), ("normals", pack.normals, NORMAL_SCALE)):
-        if values is not None and values.size and values.min() < -limit:
-            raise DataError(f"{name}: expected -{limit} to {limit}, got {values.min()}")
-    ptr = pack.ptr
-    if ptr is not None and (ptr[0] != 0 or ptr[-1] != len(pack.points) or (np.diff(ptr) <= 0).any()):
-        raise DataError(f"ptr: expected numbers that increase from 0 to {len(pack.points)}, got {_shorten(ptr)}")
-    labels = pack.labels
-    if pack.has_numbers:
-        _check_numbers(pack)
-    elif pack.target_name:
-        raise DataError(f"target_name: expected none without float labels, got {pack.target_name!r}")
-    largest = len(pack.classes) - 1 if pack.classes else np.iinfo(np.int64).max
-    if labels is not None and not pack.has_numbers and labels.size and (labels.min() < 0 or labels.max() > largest):
-        raise DataError(f"labels: expected 0 to {largest}, got {labels.min()} to {labels.max()}")
-    if pack.up not in ("", "x", "y", "z", "-x", "-y", "-z"):
-        raise DataError(f"up: expected an axis such as z or -y, got {pack.up!r}")
-    if len(set(pack.classes)) != len(pack.classes):
-        double = next(name for name in pack.classes if pack.classes.count(name) > 1)
-        raise DataError(f"classes: expected different names, got {double!r} twice")
-    for name, values in pack.extras.items():
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise DataError(f"{name}: expected finite numbers, got NaN or infinity")
-
-
-def _check_numbers(pack: Pack) -> None:
-    if not np.isfinite(pack.labels).all():  # type: ignore[arg-type]
-        raise DataError("labels: expected finite numbers, got NaN or infinity")
-    if pack.classes:
-        raise DataError(f"classes: expected none, because the labels are floats, got {len(pack.classes)}")
-
-
-def _shorten(values: np.ndarray) -> str:
-    """The first numbers of an array, for an error message."""
-    return str(values[:6].tolist())[:-1] + (", ...]" if len(values) > 6 else "]")
 
 
 def read_pack(path: str | Path, split: str | None = None) -> Pack:
@@ -268,11 +288,14 @@ def read_pack(path: str | Path, split: str | None = None) -> Pack:
         raise DataError(f"{printable(path)}: a file holds one split; for '{split}', pass a folder with {split}.npz")
     arrays = read_arrays(path, check_headers)
     known: dict[str, Any] = {name: arrays.pop(name, None) for name in FIELDS}
-    known["classes"] = () if known["classes"] is None else tuple(map(str, known["classes"]))
+    for name in ("classes", "point_classes"):
+        known[name] = () if known[name] is None else tuple(map(str, known[name]))
+    names = [name for name in arrays if name.startswith(PREFIX)]
+    features = {name.removeprefix(PREFIX): arrays.pop(name) for name in names}
     for name in ("target_name", "up"):
         known[name] = "" if known[name] is None else str(known[name][0])
     try:
-        return Pack(extras=arrays, **known)
+        return Pack(extras=arrays, features=features, **known)
     except DataError as error:
         raise DataError(f"{printable(path)}: {error}") from None
 

@@ -73,6 +73,7 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict)  # shapes per split
     classes: tuple[str, ...] = ()
     target_name: str = ""  # what float labels measure
+    point_classes: tuple[str, ...] = ()  # classes of single points
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .errors import DataError
 from .pack import Pack
+from .per_point import width
 from .quantise import POINT_SCALE
 
 # A Braille character has 2 x 4 dots; these are the bits of the dots, row by row.
@@ -41,7 +42,7 @@ def describe(packs: Mapping[str, Pack], shape: int = 0, braille: bool = True) ->
     first_split, first = next(iter(packs.items()))
     if not 0 <= shape < len(first):
         raise DataError(f"shape: expected 0 to {len(first) - 1}, got {shape}")
-    parts = [_summary(packs), _class_table(packs), _number_table(packs), _figures(packs)]
+    parts = [_summary(packs), _class_table(packs), _point_table(packs), _number_table(packs), _figures(packs)]
     name = "" if first.names is None else f" {first.names[shape]}"
     category = "" if first.labels is None or not first.classes else f", {first.classes[first.labels[shape]]}"
     if first.has_numbers:
@@ -58,7 +59,10 @@ def _summary(packs: Mapping[str, Pack]) -> str:
     for split, pack in packs.items():
         counts = pack.counts()
         size = f"{counts[0]}" if pack.ptr is None else f"{counts.min()} to {counts.max()}"
-        arrays = ["normals"] * (pack.normals is not None) + ["labels"] * (pack.labels is not None) + list(pack.extras)
+        arrays = ["normals"] * (pack.normals is not None) + ["labels"] * (pack.labels is not None)
+        arrays += [f"labels of points in {len(pack.point_classes)} classes"] * pack.has_point_labels
+        arrays += [_feature(name, width(values, pack.points)) for name, values in pack.features.items()]
+        arrays += ["their size"] * (pack.scale is not None) + list(pack.extras)
         up = f"; {pack.up} is up" if pack.up else ""
         lines.append(f"{split:6}{len(pack):7} shapes of {size} points, with {', '.join(arrays) or 'nothing else'}{up}")
     return "\n".join(lines)
@@ -72,6 +76,39 @@ def _class_table(packs: Mapping[str, Pack]) -> str:
         counts = [0 if pack.labels is None else int((pack.labels == label).sum()) for pack in packs.values()]
         rows.append(f"{name:{max(width, 5)}}" + "".join(f"{count:8}" for count in counts))
     return "\n".join(rows) if classes else ""
+
+
+def _feature(name: str, columns: int) -> str:
+    return f"feature {name} ({columns} column{'s' * (columns > 1)})"
+
+
+def _point_table(packs: Mapping[str, Pack]) -> str:
+    """The share of the points of each class, in per cent of all points, and of the points to ignore."""
+    labelled = {split: pack for split, pack in packs.items() if pack.has_point_labels and len(pack)}
+    if not labelled:
+        return ""
+    classes = next(iter(labelled.values())).point_classes
+    name_width = max(len(name) for name in (*classes, "class of points"))
+    rows = [f"{'class of points':{name_width}}" + "".join(f"{split:>9}" for split in labelled)]
+    shares = [_shares(pack) for pack in labelled.values()]
+    for number, name in enumerate(classes):
+        rows.append(f"{name:{name_width}}" + "".join(f"{_at(share, number):7.2f} %" for share in shares))
+    if any(share[-1] for share in shares):
+        rows.append(f"{'(ignored)':{name_width}}" + "".join(f"{share[-1]:7.2f} %" for share in shares))
+    return "\n".join(rows)
+
+
+def _shares(pack: Pack) -> np.ndarray:
+    """Per cent of the points in each class; the last number is that of the points to ignore."""
+    assert pack.point_labels is not None
+    counts = np.bincount(pack.point_labels.ravel() + 1, minlength=len(pack.point_classes) + 1)
+    shares: np.ndarray = 100 * np.roll(counts, -1) / pack.point_labels.size
+    return shares
+
+
+def _at(shares: np.ndarray, number: int) -> float:
+    """One share; 0 for classes that a split does not know."""
+    return float(shares[number]) if number < len(shares) - 1 else 0.0
 
 
 def _number_table(packs: Mapping[str, Pack]) -> str:

@@ -27,13 +27,25 @@ def check_coordinates(values: np.ndarray, name: str) -> np.ndarray:
 
 def to_unit_sphere(points: np.ndarray) -> np.ndarray:
     """Centre points (n, 3) on their mean and divide by the largest norm. If all points coincide, return zeros."""
+    return _fit(points)[0]
+
+
+def centre_and_scale(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """What `to_unit_sphere` takes away: points = to_unit_sphere(points) * scale + centre, up to rounding."""
+    return _fit(points)[1:]
+
+
+def _fit(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     # This first division keeps the squares of very large and very small coordinates within the range of float64.
-    extent = np.abs(points).max()
+    extent = float(np.abs(points).max())
     points = points / extent if extent > 0 else points
-    points = points - points.mean(0)
-    radius = np.sqrt(np.square(points).sum(1).max())
+    centre = points.mean(0)
+    points = points - centre
+    radius = float(np.sqrt(np.square(points).sum(1).max()))
     # The mean of equal numbers carries a rounding error; a radius that small means that all points coincide.
-    return points / radius if radius > 1e-12 else np.zeros_like(points)
+    if radius <= 1e-12:
+        return np.zeros_like(points), centre * extent, 0.0
+    return points / radius, centre * extent, radius * extent
 
 
 def quantise_points(points: np.ndarray, normalise: bool = True, name: str = "points") -> np.ndarray:

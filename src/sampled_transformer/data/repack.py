@@ -77,7 +77,8 @@ def repack(
         raise DataError(f"target: expected {expected}, got {printable(target)}")
     publish(packs, target, work_folder(target))
     first = next(iter(packs.values()))
-    return Report({split: len(pack) for split, pack in packs.items()}, first.classes, first.target_name)
+    counts = {split: len(pack) for split, pack in packs.items()}
+    return Report(counts, first.classes, first.target_name, first.point_classes if first.has_point_labels else ())
 
 
 def _with_normals(pack: Pack, normals: Normals) -> Pack:

@@ -161,8 +161,7 @@ def without_repeats(pack: Pack, where: str) -> Pack:
         return pack
     name = "a file" if pack.names is None else printable(pack.names[number])
     warnings.warn(f"{where}: {name} has {fewest} points, so every shape is used with {fewest} points", stacklevel=3)
-    normals = None if pack.normals is None else pack.normals[:, :fewest]
-    return replace(pack, points=pack.points[:, :fewest], normals=normals)
+    return pack.keep_points(np.tile(np.arange(fewest), (len(pack), 1)))
 
 
 def check_normals(pack: Pack, view: View, where: str) -> None:
