@@ -24,6 +24,7 @@ from .pretrain import pretrain
 from .probe import probe
 from .reconstruct import reconstruct
 from .report import report
+from .segment_train import segment_train
 from .train import train
 from .weights_info import weights_info
 from .weights_list import weights_list
@@ -35,6 +36,7 @@ FAMILIES = {
     "data": "List, show and pack data sets.",
     "weights": "List and describe trained weights.",
     "cluster": "Amortised clustering.",
+    "segment": "Label every point of a shape or a scan.",
 }
 COMMANDS: dict[str, Function | dict[str, Function]] = {
     "data": {"list": data_list, "info": data_info, "pack": data_pack},
@@ -51,6 +53,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "export": export,
     "report": report,
     "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},
+    "segment": {"train": segment_train},
 }
 
 

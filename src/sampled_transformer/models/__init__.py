@@ -14,6 +14,7 @@ from .hierarchical import HierarchicalClassifier
 from .mae import MaskedAutoencoder, MaskedAutoencoderClassifier
 from .mixture import PoolingMixture, SetTransformerMixture
 from .pyramid import PyramidClassifier
+from .segmenter import Segmenter
 from .set_transformer import SetTransformer
 
 REGISTRY: dict[str, Callable[..., nn.Module]] = {
@@ -23,6 +24,7 @@ REGISTRY: dict[str, Callable[..., nn.Module]] = {
     "mae-classifier": MaskedAutoencoderClassifier,
     "pooling-mixture": PoolingMixture,
     "pyramid": PyramidClassifier,
+    "segmenter": Segmenter,
     "set-transformer": SetTransformer,
     "set-transformer-mixture": SetTransformerMixture,
 }
@@ -36,6 +38,7 @@ __all__ = [
     "MaskedAutoencoderClassifier",
     "PoolingMixture",
     "PyramidClassifier",
+    "Segmenter",
     "SetTransformer",
     "SetTransformerMixture",
     "create_model",

@@ -235,8 +235,12 @@ class Batches:
         self.transform, self.batch, self.seed, self.steps = transform, batch, seed, steps
         self.rank, self.world = rank, world
 
+    def count(self) -> int:
+        """The number of shapes in an epoch."""
+        return len(self.pack)
+
     def __len__(self) -> int:
-        share = math.ceil(len(self.pack) / self.world)
+        share = math.ceil(self.count() / self.world)
         count = math.ceil(share / self.batch)
         if self.steps is not None and self.batch > 1:
             count = min(count, max(1, share // 2))  # an odd number of shapes in batches of two: one gets three
@@ -249,17 +253,21 @@ class Batches:
             if number < first:
                 continue
             generator = torch.Generator().manual_seed(derive(self.seed, AUGMENTATION, epoch, number, self.rank))
-            raw = self.pack.batch(index.clip(0))
-            points, normals = self.transform(raw.points, raw.normals, generator)
-            labels = raw.labels
-            if labels is not None and (index < 0).any():
-                nobody = math.nan if labels.is_floating_point() else -1
-                labels = labels.masked_fill(torch.from_numpy(index < 0), nobody)
-            yield Batch(points, normals, labels)
+            yield self.make(index, generator)
+
+    def make(self, index: np.ndarray, generator: torch.Generator) -> Batch:
+        """The batch of the shapes `index`; -1 stands for a shape that no answer is wanted for."""
+        raw = self.pack.batch(index.clip(0))
+        points, normals = self.transform(raw.points, raw.normals, generator)
+        labels = raw.labels
+        if labels is not None and (index < 0).any():
+            nobody = math.nan if labels.is_floating_point() else -1
+            labels = labels.masked_fill(torch.from_numpy(index < 0), nobody)
+        return Batch(points, normals, labels)
 
     def _order(self, epoch: int) -> list[np.ndarray]:
         """The shapes of each batch. All processes get equally many: training repeats shapes, evaluation adds -1."""
-        count = len(self.pack)
+        count = self.count()
         missing = -count % self.world
         if self.steps is None:
             order = np.concatenate([np.arange(count), np.full(missing, -1)])

@@ -12,7 +12,12 @@ from pathlib import Path
 from ..support.registry import look_up
 from ..support.trees import Tree, merge, read_yaml
 
-FAMILIES = {"cluster": "cluster train", "pretrain": "pretrain", "fewshot": "fewshot"}  # all others: train
+FAMILIES = {  # all others: train
+    "cluster": "cluster train",
+    "fewshot": "fewshot",
+    "pretrain": "pretrain",
+    "segment": "segment train",
+}
 
 
 def list_recipes() -> list[str]:

@@ -131,6 +131,10 @@ class Run:
         run = cls(settings, splits, options, task, record, build_trainer(settings, record), loaded)
         return run
 
+    def loaders(self) -> LightningDataModule:
+        """The batches of all splits."""
+        return RunData(self.splits, self.settings.data.batch, self.settings.seed)
+
     def describe(self, row: Row) -> Description:
         share = self.settings.data.validation
         notes = {
@@ -248,7 +252,7 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
         print(run.loaded, flush=True)
     if is_first_process():
         write_settings(folder, settings)
-    data = RunData(run.splits, settings.data.batch, settings.seed)
+    data = run.loaders()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")

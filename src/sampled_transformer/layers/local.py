@@ -1,0 +1,121 @@
+"""Layers that merge a point with its nearest neighbours, and bring features from level to level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from ..geometry.neighbourhoods import Level, Step
+from .neighbour_max import neighbour_max
+
+OFFSET = 4  # numbers that describe the way to a neighbour
+CHUNK = 1 << 10  # points whose neighbours are read at a time in evaluation: memory stays flat
+
+
+class LocalMerge(nn.Module):
+    """What a point makes of its neighbours.
+
+        y_i = ReLU(BN(W_s x_i + max_{j in kNN(i)} (W_1 x_j + W_o o_ij)))                             (shallow)
+        y_i = ReLU(BN(max_{j in kNN(i)} W_2 ReLU(BN(W_s x_i + W_1 x_j + W_o o_ij))))                 (deep)
+
+    o_ij is the way from i to j in units of the distance to the farthest neighbour, and how crowded it is there. The
+    merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the offsets of PointNeXt
+    (https://arxiv.org/abs/2206.04670). W_1 x_j is computed once per point, not once per neighbour, and the last norm
+    follows the maximum, where it has k times fewer rows to read.
+
+    Args:
+        inputs: width of the features.
+        width: width of the result.
+        deep: two layers per neighbour instead of one, at several times the cost.
+    """
+
+    def __init__(self, inputs: int, width: int, deep: bool = False) -> None:
+        super().__init__()
+        self.point = nn.Linear(inputs, width, bias=False)
+        self.own = nn.Linear(inputs, width, bias=False)
+        self.offset = nn.Linear(OFFSET, width, bias=False)
+        self.deep = nn.Sequential(nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
+        self.norm = nn.BatchNorm1d(width)
+
+    def forward(self, x: Tensor, level: Level, rows: Tensor | None = None) -> Tensor:
+        """Features (m, inputs) of all points of a level -> (m, width), or (rows, width) for some of its points."""
+        points, own = self.point(x), self.own(x if rows is None else x[rows])
+
+        def merged(some: slice) -> Tensor:
+            which = some if rows is None else rows[some]
+            neighbours = level.neighbours[which]
+            offsets = level.all_offsets if self.training and rows is None else level.offsets(which)
+            if self.deep is None:
+                return neighbour_max(points, self.offset.weight, neighbours, offsets) + own[some]
+            y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
+            y = y + (self.offset(offsets.to(x.dtype)) + own[some].unsqueeze(1))
+            y = self.deep(y.flatten(0, 1)).unflatten(0, neighbours.shape)
+            # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
+            return y.max(1).values if torch.is_grad_enabled() else y.amax(1)
+
+        y = in_chunks(merged, len(own), self.training)
+        return self.norm(y).relu()
+
+
+class LocalBlock(nn.Module):
+    """x <- ReLU(x + BN(W_2 ReLU(BN(W_1 LocalMerge(x))))), the inverted bottleneck of PointNeXt.
+
+    Args:
+        width: width of the features.
+        expansion: how many times as wide the hidden layer is.
+        deep: of `LocalMerge`.
+    """
+
+    def __init__(self, width: int, expansion: int = 2, deep: bool = False) -> None:
+        super().__init__()
+        self.merge = LocalMerge(width, width, deep)
+        self.expand = nn.Linear(width, expansion * width, bias=False)
+        self.expand_norm = nn.BatchNorm1d(expansion * width)
+        self.contract = nn.Linear(expansion * width, width, bias=False)
+        self.contract_norm = nn.BatchNorm1d(width)
+
+    def forward(self, x: Tensor, level: Level) -> Tensor:
+        """Features (m, width) of all points of a level -> the same shape."""
+        y = self.merge(x, level)
+        y = self.contract_norm(self.contract(self.expand_norm(self.expand(y)).relu()))
+        return (x + y).relu()
+
+
+class Interpolate(nn.Module):
+    """x_i <- ReLU(BN(W [x_i, sum_c share_ic y_c])), c over the cells of the point and its nearest neighbours.
+
+    Args:
+        fine, coarse: widths of the features x of the finer level and y of the coarser one. The result is as wide as x.
+    """
+
+    def __init__(self, fine: int, coarse: int) -> None:
+        super().__init__()
+        self.fine = nn.Linear(fine, fine, bias=False)
+        self.coarse = nn.Linear(coarse, fine, bias=False)
+        self.norm = nn.BatchNorm1d(fine)
+
+    def forward(self, x: Tensor, y: Tensor, step: Step) -> Tensor:
+        """Features (m, fine) and (m', coarse) -> (m, fine)."""
+        y = self.coarse(y)  # before it is spread over more points: the sum of what a matrix makes is the same
+
+        def spread(some: slice) -> Tensor:
+            cells = step.cells[some]
+            found = y.index_select(0, cells.flatten()).unflatten(0, cells.shape)
+            return (found * step.shares[some].to(y.dtype).unsqueeze(2)).sum(1)
+
+        return self.norm(self.fine(x) + in_chunks(spread, len(x), self.training)).relu()
+
+
+def in_chunks(function: Callable[[slice], Tensor], total: int, at_once: bool) -> Tensor:
+    """function(all rows), computed a chunk of rows at a time unless it must see all `at_once` or gradients flow."""
+    if at_once or torch.is_grad_enabled() or total <= CHUNK:
+        return function(slice(0, total))
+    first = function(slice(0, CHUNK))
+    result = first.new_empty(total, *first.shape[1:])
+    result[:CHUNK] = first
+    for begin in range(CHUNK, total, CHUNK):
+        some = slice(begin, min(begin + CHUNK, total))
+        result[some] = function(some)
+    return result
