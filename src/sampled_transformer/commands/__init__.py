@@ -14,6 +14,7 @@ from .cluster_train import cluster_train
 from .data_info import data_info
 from .data_list import data_list
 from .data_pack import data_pack
+from .data_scene import data_scene
 from .demo import demo
 from .evaluate import evaluate
 from .export import export
@@ -32,12 +33,12 @@ LABORATORY = "sampled_transformer_lab"
 Function = Callable[..., Any]
 
 FAMILIES = {
-    "data": "List, show and pack data sets.",
+    "data": "List, show and pack data sets, and make scenes.",
     "weights": "List and describe trained weights.",
     "cluster": "Amortised clustering.",
 }
 COMMANDS: dict[str, Function | dict[str, Function]] = {
-    "data": {"list": data_list, "info": data_info, "pack": data_pack},
+    "data": {"list": data_list, "info": data_info, "pack": data_pack, "scene": data_scene},
     "weights": {"list": weights_list, "info": weights_info},
     "pretrain": pretrain,
     "train": train,
