@@ -33,7 +33,7 @@ LABORATORY = "sampled_transformer_lab"
 Function = Callable[..., Any]
 
 FAMILIES = {
-    "data": "List, show and pack data sets, and make scenes.",
+    "data": "List, show and pack data sets.",
     "weights": "List and describe trained weights.",
     "cluster": "Amortised clustering.",
 }
