@@ -42,9 +42,9 @@ def test_installed_program() -> None:
     ("arguments", "message"),
     [
         ([], "command: expected one of data, weights, pretrain, train, "),
-        (["data"], "command: expected one of list, info, pack, got nothing (see sampled-transformer data --help)"),
+        (["data"], "command: expected one of list, info, pack, scene, got nothing (see sampled-transformer data --help)"),
         (["trian"], "got 'trian'; did you mean 'train'?"),
-        (["data", "pakc"], "command: expected one of info, list, pack, got 'pakc'; did you mean 'pack'?"),
+        (["data", "pakc"], "command: expected one of info, list, pack, scene, got 'pakc'; did you mean 'pack'?"),
         (["data", "pack", "a"], "target: expected TARGET, got nothing"),
         (["data", "pack", "a", "b", "--points", "many"], "points: expected a whole number, got 'many'"),
         (["data", "pack", "a", "b", "--normals", "some"], "normals: expected one of keep, estimate, none, got 'some'"),

@@ -280,7 +280,7 @@ def test_load_data_finds_packs(tmp_path):
         load_data(tmp_path / "all.npz", "test")
     with pytest.raises(DataError, match="a file holds one split"):
         load_data(tmp_path / "test.npz", "train")
-    with pytest.raises(DataError, match=r"no such file, folder or data set \(bricks, .*did you mean 'modelnet40'"):
+    with pytest.raises(DataError, match=r"no such file, folder or data set \(brick-parts, .*did you mean 'modelnet40'"):
         load_data("modelnet41")
     with pytest.raises(DataError, match="root: expected the folder that holds the data set modelnet40, got none"):
         load_data("modelnet40")

@@ -7,10 +7,10 @@ from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.quantise import (
     NORMAL_SCALE,
     POINT_SCALE,
-    centre_and_scale,
     check_coordinates,
     quantise_normals,
     quantise_points,
+    quantise_with_size,
     to_unit_sphere,
     unit_vectors,
 )
@@ -77,6 +77,8 @@ def test_integers_are_coordinates_too() -> None:
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e140])
 def test_centre_and_scale_are_what_the_unit_sphere_lacks(scale: float) -> None:
     points = (np.random.default_rng(0).normal(size=(20, 3)) + 5) * scale
-    centre, radius = centre_and_scale(points)
+    _, centre, radius = quantise_with_size(points)
     assert np.allclose(to_unit_sphere(points) * radius + centre, points, rtol=1e-9, atol=0)
-    assert centre_and_scale(np.full((2, 3), 7.0))[1] == 0
+    assert quantise_with_size(np.full((2, 3), 7.0))[2] == 0
+    _, centre, radius = quantise_with_size(points / (10 * scale), normalise=False)
+    assert (centre.tolist(), radius) == ([0, 0, 0], 1)

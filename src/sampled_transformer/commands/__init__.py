@@ -14,6 +14,7 @@ from .cluster_train import cluster_train
 from .data_info import data_info
 from .data_list import data_list
 from .data_pack import data_pack
+from .data_scene import data_scene
 from .demo import demo
 from .evaluate import evaluate
 from .export import export
@@ -39,7 +40,7 @@ FAMILIES = {
     "segment": "Label every point of a shape or a scan.",
 }
 COMMANDS: dict[str, Function | dict[str, Function]] = {
-    "data": {"list": data_list, "info": data_info, "pack": data_pack},
+    "data": {"list": data_list, "info": data_info, "pack": data_pack, "scene": data_scene},
     "weights": {"list": weights_list, "info": weights_info},
     "pretrain": pretrain,
     "train": train,

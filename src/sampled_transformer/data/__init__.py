@@ -55,6 +55,12 @@ class Source:
 
 SOURCES: dict[str, Source] = {
     "bricks": Source("bricks", "18 categories of LDraw parts, 512 points with normals; ships with the package", False),
+    "brick-parts": Source(
+        "brick_parts", "LDraw parts, 1,024 points in 10 classes such as stud and hole; ships with the package", False
+    ),
+    "brick-scenes": Source(
+        "brick_scenes", "scenes of LDraw parts with a class per point, of any size; made anew from a seed", False
+    ),
     "radar": Source("radar", "5 activities of people, 50 to 256 radar returns; ships with the package", False),
     "modelnet40": Source("modelnet", "ModelNet40: HDF5, resampled text, or meshes", options={"variant": "modelnet40"}),
     "modelnet10": Source("modelnet", "ModelNet10: HDF5, resampled text, or meshes", options={"variant": "modelnet10"}),

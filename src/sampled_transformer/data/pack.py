@@ -22,7 +22,7 @@ from .errors import DataError
 from .formats.npz import Header, read_arrays, write_arrays
 from .pack_checks import FIELDS, check_headers, check_values
 from .per_point import PREFIX, settle_labels, stored_labels, width
-from .quantise import NORMAL_SCALE, POINT_SCALE, centre_and_scale, check_coordinates, quantise_normals, quantise_points
+from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_with_size
 
 if TYPE_CHECKING:
     import torch
@@ -126,25 +126,25 @@ class Pack:
         for name, values in per_point.items():
             if values is not None and [len(one) for one in values] != [len(one) for one in points]:
                 raise DataError(f"{name}: expected one per point in every set, got other lengths")
-        sizes = [_size(one, normalise, f"points of set {i}") for i, one in enumerate(points)] if keep_size else None
-        packed, ptr = _join([quantise_points(p, normalise, f"points of set {i}") for i, p in enumerate(points)])
+        quantised = [quantise_with_size(one, normalise, f"points of set {i}") for i, one in enumerate(points)]
+        packed, ptr = join_sets([one for one, _, _ in quantised])
         return cls(
             points=packed,
             ptr=ptr,
             normals=None
             if normals is None
-            else _join([quantise_normals(n, f"normals of set {i}") for i, n in enumerate(normals)])[0],
+            else join_sets([quantise_normals(n, f"normals of set {i}") for i, n in enumerate(normals)])[0],
             labels=None if labels is None else np.asarray(labels),
             names=None if names is None else np.array(names, dtype=np.str_),
             classes=tuple(str(name) for name in classes),
             extras={name: np.asarray(value) for name, value in (extras or {}).items()},
             target_name=target_name,
             up=up,
-            point_labels=None if point_labels is None else _join([np.asarray(one) for one in point_labels])[0],
+            point_labels=None if point_labels is None else join_sets([np.asarray(one) for one in point_labels])[0],
             point_classes=tuple(str(name) for name in point_classes),
-            features={name: _join([np.asarray(one) for one in sets])[0] for name, sets in (features or {}).items()},
-            centre=None if sizes is None else np.stack([centre for centre, _ in sizes]),
-            scale=None if sizes is None else np.array([scale for _, scale in sizes]),
+            features={name: join_sets([np.asarray(one) for one in sets])[0] for name, sets in (features or {}).items()},
+            centre=np.stack([centre for _, centre, _ in quantised]) if keep_size else None,
+            scale=np.array([scale for _, _, scale in quantised]) if keep_size else None,
         )
 
     def __repr__(self) -> str:
@@ -261,13 +261,8 @@ class Pack:
         return sets, np.arange(ptr[-1]) + np.repeat(self.ptr[sets] - ptr[:-1], counts), ptr
 
 
-def _size(points: np.ndarray, normalise: bool, name: str) -> tuple[np.ndarray, float]:
-    points = check_coordinates(points, name)
-    return centre_and_scale(points) if normalise else (np.zeros(3), 1.0)
-
-
-def _join(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Join sets (n_i, 3) into one array (sets, n, 3), or into (total, 3) and ptr if the n_i differ."""
+def join_sets(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Join sets (n_i, ...) into one array (sets, n, ...), or into (total, ...) and ptr if the n_i differ."""
     counts = [len(values) for values in sets]
     if len(set(counts)) == 1:
         return np.stack(sets), None

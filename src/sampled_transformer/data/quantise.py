@@ -30,12 +30,8 @@ def to_unit_sphere(points: np.ndarray) -> np.ndarray:
     return _fit(points)[0]
 
 
-def centre_and_scale(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """What `to_unit_sphere` takes away: points = to_unit_sphere(points) * scale + centre, up to rounding."""
-    return _fit(points)[1:]
-
-
 def _fit(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The points in the unit sphere, and what that takes away: points = these * scale + centre, up to rounding."""
     # This first division keeps the squares of very large and very small coordinates within the range of float64.
     extent = float(np.abs(points).max())
     points = points / extent if extent > 0 else points
@@ -50,14 +46,22 @@ def _fit(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
 
 def quantise_points(points: np.ndarray, normalise: bool = True, name: str = "points") -> np.ndarray:
     """Quantise points (n, 3) to int16. Without `normalise` they must already lie in [-1, 1]."""
+    return quantise_with_size(points, normalise, name)[0]
+
+
+def quantise_with_size(
+    points: np.ndarray, normalise: bool = True, name: str = "points"
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """As `quantise_points`, with the centre (3,) and the scale that `normalise` takes away, else zeros and 1."""
     points = check_coordinates(points, name)
+    centre, scale = np.zeros(3), 1.0
     if normalise:
-        points = to_unit_sphere(points)
+        points, centre, scale = _fit(points)
     elif np.abs(points).max() > 1 + 1e-6:  # tolerate float32 rounding
         largest = np.abs(points).max()
         raise DataError(f"{name}: expected coordinates in [-1, 1] without normalise, got up to {largest:.6g}")
     quantised: np.ndarray = np.rint(points.clip(-1, 1) * POINT_SCALE).astype(np.int16)
-    return quantised
+    return quantised, centre, scale
 
 
 def quantise_normals(normals: np.ndarray, name: str = "normals") -> np.ndarray:
