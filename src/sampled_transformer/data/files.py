@@ -26,9 +26,11 @@ from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
+from .formats.pcd import read_pcd
 from .formats.ply import read_ply
-from .formats.point_files import Cloud, read_npy, read_npz, read_pcd, read_text
+from .formats.point_files import Cloud, read_npy, read_npz
 from .formats.scenes import read_gltf, read_obj, read_stl
+from .formats.text import read_text
 from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
@@ -155,8 +157,8 @@ def check_options(points: int, normals: str) -> None:
         raise ValueError(f"normals: expected 'keep', 'estimate' or 'none', got {normals!r}")
 
 
-def check_size(path: Path) -> None:
-    """Raise a DataError unless `path` is a regular file, not empty and no larger than LARGEST_FILE."""
+def check_size(path: Path, largest: int = LARGEST_FILE) -> None:
+    """Raise a DataError unless `path` is a regular file, not empty and no larger than `largest` bytes."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -165,24 +167,31 @@ def check_size(path: Path) -> None:
         raise DataError("not a regular file")
     if status.st_size == 0:
         raise DataError("empty file")
-    if status.st_size > LARGEST_FILE:
-        raise DataError(f"file too large: expected at most {LARGEST_FILE} bytes, got {status.st_size}")
+    if status.st_size > largest:
+        raise DataError(f"file too large: expected at most {largest} bytes, got {status.st_size}")
 
 
 def _read_raw(path: Path) -> Mesh | Cloud:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
+    with only_data_errors(path):
+        return check_raw(reader(path))
+
+
+@contextmanager
+def only_data_errors(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file raises into a DataError, so that the caller can go on to the next file."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates below rejects infinities and NaN
-            return check_raw(reader(path))
+        with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates rejects infinities and NaN
+            yield
     except DataError:
         raise
     except OSError as error:
         raise DataError(error.strerror or str(error)) from None
     except MemoryError:
         raise DataError("not enough memory to read it") from None
-    except Exception as error:  # a damaged file can raise anything; the caller must be able to go on to the next file
+    except Exception as error:
         raise DataError(
             f"damaged {path.suffix[1:].upper()} file ({type(error).__name__}: {str(error)[:200]})"
         ) from None
@@ -193,7 +202,7 @@ def check_raw(raw: Mesh | Cloud) -> Mesh | Cloud:
     vertices = check_coordinates(raw[0], "vertices" if isinstance(raw, Mesh) else "points")
     if isinstance(raw, Mesh):
         return Mesh(vertices, _check_faces(raw.faces, len(vertices)))
-    return Cloud(vertices, raw.normals)
+    return Cloud(vertices, raw.normals, raw.unused)
 
 
 def _check_faces(faces: np.ndarray, vertex_count: int) -> np.ndarray:
