@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,7 @@ from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
 LARGEST_FILE = 2**31  # bytes; we read a file into memory as a whole
 MOST_POINTS = 10_000_000
+NAMELESS = "a shape has points and unit normals"  # why columns without names are not used
 
 Normals = Literal["keep", "estimate", "none"]
 
@@ -47,6 +49,7 @@ class Shape(NamedTuple):
     normals: np.ndarray | None
     from_mesh: bool
     distinct: int  # the first `distinct` points are drawn without repetition; for a mesh, all of them
+    unused: str = ""  # columns of the file that have no name and are neither points nor normals
 
 
 class Draw(NamedTuple):
@@ -111,6 +114,8 @@ def read_shape(
     raw, axis = read_raw(path), up or standard_up(path)
     with named_errors(printable(path)):
         shape = draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+    if shape.unused:  # without the name of the file, so that Python shows it once for a folder of them
+        warnings.warn(f"{path.suffix} file: {shape.unused} not used; {NAMELESS}", stacklevel=2)
     if axis is None:
         return shape
     turned = None if shape.normals is None else turn(shape.normals, axis)
@@ -280,6 +285,7 @@ def _finish(
         None if normals is None else normals.astype(np.float32),
         isinstance(raw, Mesh),
         len(points) if isinstance(raw, Mesh) else min(len(points), len(raw.points)),
+        "" if isinstance(raw, Mesh) else raw.unused,
     )
     return Draw(shape, points, rows)
 

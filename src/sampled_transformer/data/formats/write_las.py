@@ -80,9 +80,9 @@ class LasCopy:
             raise DataError(f"labels: expected one per point ({self.written + self.left}), got more")
         with no_panics():
             points = self.reader.read_points(len(labels)).array
-        old = np.frombuffer(points.tobytes(), np.uint8).reshape(len(labels), -1)
-        if len(points) != len(labels) or old.shape[1] != self.old_size:
+        if len(points) != len(labels) or points.dtype.itemsize != self.old_size:
             raise DataError("damaged: the points end before their number in the header")
+        old = np.frombuffer(points.tobytes(), np.uint8).reshape(len(points), self.old_size)
         kept = old[:, self.kept].copy()
         if self.in_classification and self.kind < 6:
             kept[:, 15] = (kept[:, 15] & ~np.uint8(LARGEST_LEGACY_CLASS)) | labels.astype(np.uint8)

@@ -25,7 +25,8 @@ def write_pcd(path: Path, table: PcdTable, file: BinaryIO, labelled: Labelled) -
     added = {name: _spread(values, rows) for name, values in _columns(table, labelled).items()}
     notes = []
     if not rows.all():
-        notes.append(f"{(~rows).sum()} pixels have no point; they have class 0 and confidence 0")
+        pixels = "1 pixel without a point has" if (~rows).sum() == 1 else f"{(~rows).sum()} pixels without a point have"
+        notes.append(f"{pixels} class 0 and confidence 0")
     kind = "ascii" if table.header.data == "ascii" else "binary"
     if table.header.data not in ("ascii", "binary"):
         notes.append("written as binary, where the file was binary_compressed")
