@@ -317,9 +317,7 @@ def test_columns_without_names_are_not_dropped_silently(tmp_path: Path, width: i
 
 
 @pytest.mark.parametrize("header", ["x y z intensity\n", "x y intensity z\n"])
-def test_columns_with_names_are_not_mentioned(
-    tmp_path: Path, header: str, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_columns_with_names_are_not_mentioned(tmp_path: Path, header: str, recwarn: pytest.WarningsRecorder) -> None:
     (tmp_path / "a.txt").write_text(header + "1 2 3 4\n5 6 7 8\n")
     (tmp_path / "b.txt").write_text("1 2 3\n5 6 7\n")
     assert [read_shape(tmp_path / name, points=10).unused for name in ("a.txt", "b.txt")] == ["", ""]

@@ -60,6 +60,10 @@ def _pcd(path: Path, variant: str) -> None:
     names = ["x", "y", "z", "normal_x", "normal_y", "normal_z", "rgb", "intensity", "label"]
     cloud = PointCloud.from_points(columns, names, [column.dtype for column in columns])
     cloud.save(path, Encoding({"compressed": "binary_compressed"}.get(variant, variant)))
+    if variant == "ascii":  # pypcd4 writes ten decimals, which is nothing of a packed colour
+        words = [column.astype(str) for column in columns]
+        body = "".join(" ".join(row) + "\n" for row in zip(*words, strict=True))
+        path.write_bytes(path.read_bytes().partition(b"DATA ascii\n")[0] + b"DATA ascii\n" + body.encode())
 
 
 def _las(path: Path, variant: str) -> None:

@@ -104,7 +104,8 @@ def _checked_columns(path: Path, columns: Sequence[str] | None) -> list[str] | N
     if columns is None:
         return None
     if path.suffix.lower() not in UNNAMED:
-        raise ValueError(f"columns: expected none for {path.suffix} files, whose fields have names, got some")
+        found = ", ".join(columns)
+        raise ValueError(f"columns: expected none for {path.suffix} files, whose fields have names, got {found}")
     names = [name.strip() for name in columns]
     if not {"x", "y", "z"} <= {name.lower() for name in names}:
         raise ValueError(f"columns: expected x, y and z among them, got {', '.join(names) or 'none'}")

@@ -5,7 +5,7 @@ import pytest
 from pypcd4 import Encoding, PointCloud
 
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.formats.pcd import read_pcd
+from sampled_transformer.data.formats.pcd import parse_pcd, pcd_fields, points_in, read_pcd
 
 TABLE = np.array([[0.5, 1, 2, 0, 0, 1], [3, 4, 5e-3, 0.6, 0.8, 0], [-6, 7, 8, 1, 0, 0]])
 
@@ -71,3 +71,31 @@ def test_pcd_without_positions(tmp_path):
     (tmp_path / "b.pcd").write_bytes(b"VERSION 0.7\nFIELDS x y z\n")
     with pytest.raises(DataError, match="not a PCD file"):
         read_pcd(tmp_path / "b.pcd")
+
+
+def test_colours_are_unpacked_whatever_their_type(tmp_path):
+    packed = np.array([0x0A141E, 0xFFFF8000], np.uint32)
+    for name, values in (("rgb", packed.view(np.float32)), ("rgba", packed)):
+        columns = [*np.float32([[1, 2], [3, 4], [5, 6]]), values]
+        kinds = [column.dtype for column in columns]
+        PointCloud.from_points(columns, ["x", "y", "z", name], kinds).save(tmp_path / "a.pcd", Encoding.BINARY)
+        fields = pcd_fields(parse_pcd(tmp_path / "a.pcd"))
+        colours = np.stack([fields[colour] for colour in ("red", "green", "blue")], 1)
+        assert colours.tolist() == [[10, 20, 30], [255, 128, 0]]
+        assert list(fields) == ["x", "y", "z", "red", "green", "blue"]
+
+
+def test_fields_of_an_organised_cloud_are_those_of_its_points(tmp_path):
+    table = np.vstack([TABLE[:, :4], [[np.nan, np.nan, np.nan, 7]]])
+    table[0, 3] = np.nan  # not a position
+    write_pcd(tmp_path / "a.pcd", table, "x y z intensity", Encoding.BINARY)
+    data = (tmp_path / "a.pcd").read_bytes()
+    (tmp_path / "a.pcd").write_bytes(data.replace(b"WIDTH 4\nHEIGHT 1", b"WIDTH 2\nHEIGHT 2"))
+    parsed = parse_pcd(tmp_path / "a.pcd")
+    assert points_in(parsed).tolist() == [True, True, True, False]
+    assert len(pcd_fields(parsed)["intensity"]) == 3
+
+
+def test_a_single_point_as_text(tmp_path):
+    write_pcd(tmp_path / "a.pcd", TABLE[:1, :3], "x y z", Encoding.ASCII)
+    np.testing.assert_allclose(read_pcd(tmp_path / "a.pcd").points, TABLE[:1, :3], rtol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.formats.text import read_text
+from sampled_transformer.data.formats.text import names_in, parse_text, read_text, text_fields
 
 TABLE = np.array([[0.5, 1, 2, 0, 0, 1], [3, 4, 5e-3, 0.6, 0.8, 0], [-6, 7, 8, 1, 0, 0]])
 
@@ -69,3 +69,43 @@ def test_bad_text(tmp_path, content, message):
     (tmp_path / "a.txt").write_text(content)
     with pytest.raises(DataError, match=message):
         read_text(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("1 2 3\n", ["x", "y", "z"]),
+        ("1 2 3 9 9\n", ["x", "y", "z", "column_4", "column_5"]),
+        ("1 2 3 0 0 1 5\n", ["x", "y", "z", "nx", "ny", "nz", "column_7"]),
+        ("x,y,z,intensity\n1,2,3,4\n", ["x", "y", "z", "intensity"]),
+        ("east north height class\n1 2 3 4\n", ["x", "y", "z", "class"]),  # a heading, so the first three are points
+        ("# east north height class\n1 2 3 4\n", ["x", "y", "z", "column_4"]),  # a comment may be anything
+        ("//X Y Z Class\n1 2 3 4\n", ["X", "Y", "Z", "Class"]),
+        ("class x y z\n# by me\n4 1 2 3\n", ["class", "x", "y", "z"]),
+        ('"X";"Y";"Z";"Echo No"\n1;2;3;4\n', ["X", "Y", "Z", "Echo No"]),
+    ],
+)
+def test_names_of_columns(tmp_path, content, names):
+    (tmp_path / "a.txt").write_text(content)
+    assert list(text_fields(tmp_path / "a.txt")) == names
+
+
+def test_columns_that_are_named_or_skipped(tmp_path):
+    (tmp_path / "a.txt").write_text("a b c d e\n1 2 3 4 5\n6 7 8 9 10\n")
+    fields = text_fields(tmp_path / "a.txt", ["label", "x", "_", "y", "z"])
+    assert {name: values.tolist() for name, values in fields.items()} == {
+        "label": [1, 6],
+        "x": [2, 7],
+        "y": [4, 9],
+        "z": [5, 10],
+    }
+    with pytest.raises(DataError, match="columns: expected 5 names, one per column, got 3"):
+        text_fields(tmp_path / "a.txt", ["x", "y", "z"])
+
+
+def test_where_rows_and_names_are(tmp_path):
+    (tmp_path / "a.txt").write_text("# remark\nx y z\n\n1 2 3\n# between\n4 5 6\n")
+    text = parse_text(tmp_path / "a.txt")
+    assert text.rows == [4, 6]
+    assert (text.heading, text.heading_at) == (["x", "y", "z"], 2)
+    assert names_in(text) == (["x", "y", "z"], 2)

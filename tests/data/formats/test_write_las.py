@@ -19,11 +19,21 @@ LABELS = np.random.default_rng(1).integers(0, 3, COUNT).astype(np.uint8)
 CONFIDENCE = np.random.default_rng(2).uniform(0, 1, COUNT).astype(np.float32)
 
 
-def copy(source: Path, classes: dict[int, str] = NAMES, labels: np.ndarray = LABELS, pieces: int = 1, **options) -> Path:
+def copy(
+    source: Path,
+    classes: dict[int, str] = NAMES,
+    labels: np.ndarray = LABELS,
+    *,
+    pieces: int = 1,
+    coloured: bool = False,
+    suffix: str | None = None,
+) -> Path:
     """Copy a file with classes, in pieces, into a file beside it."""
-    out = source.with_name(f"out{source.suffix if options.get('compress') is None else options['compress']}")
-    options["compress"] = out.suffix == ".laz"
-    with open(out, "wb") as file, LasCopy(source, file, classes, **options) as copied:
+    out = source.with_name(f"out{suffix or source.suffix}")
+    with (
+        open(out, "wb") as file,
+        LasCopy(source, file, classes, compress=out.suffix == ".laz", coloured=coloured) as copied,
+    ):
         for own, sure in zip(np.array_split(labels, pieces), np.array_split(CONFIDENCE, pieces), strict=True):
             copied.write(own, sure)
         copied.finish()
@@ -82,7 +92,8 @@ def test_a_second_time_replaces_the_first(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "highest", "room"), [("las-3", 31, True), ("las-3", 32, False), ("laz-6", 255, True), ("laz-6", 256, False)]
+    ("kind", "highest", "room"),
+    [("las-3", 31, True), ("las-3", 32, False), ("laz-6", 255, True), ("laz-6", 256, False)],
 )
 def test_classes_that_the_point_format_cannot_hold(tmp_path: Path, kind: str, highest: int, room: bool) -> None:
     source = write_example(tmp_path, kind)
@@ -101,7 +112,7 @@ def test_classes_that_the_point_format_cannot_hold(tmp_path: Path, kind: str, hi
 @pytest.mark.parametrize(("source", "target"), [("las-7", ".laz"), ("laz-3", ".las")])
 def test_las_and_laz_may_become_each_other(tmp_path: Path, source: str, target: str) -> None:
     path = write_example(tmp_path, source)
-    out = copy(path, compress=target)
+    out = copy(path, suffix=target)
     assert laspy.open(out).header.are_points_compressed == (target == ".laz")
     np.testing.assert_array_equal(fields(out)["amplitude"], fields(path)["amplitude"])
 
@@ -119,7 +130,9 @@ def test_coloured(tmp_path: Path, kind: str, has_colours: bool) -> None:
 
 def with_extended_record(path: Path, user: str = "somebody", data: bytes = b"\5\6\7" * 50) -> None:
     las = laspy.read(path)
-    las.evlrs = laspy.vlrs.vlrlist.VLRList([laspy.VLR(user, 9, "extended", data), laspy.VLR("copc", 1000, "", b"x" * 99)])
+    las.evlrs = laspy.vlrs.vlrlist.VLRList(
+        [laspy.VLR(user, 9, "extended", data), laspy.VLR("copc", 1000, "", b"x" * 99)]
+    )
     las.vlrs.append(laspy.VLR("copc", 1, "", b"y" * 160))
     las.write(path)
 
@@ -143,7 +156,7 @@ def test_bytes_that_nothing_describes_stay(tmp_path: Path, ending: str) -> None:
     place = data.index(b"LASF_Spec")
     data[place : place + 9] = b"Something"  # now no record describes the extra dimension
     source.write_bytes(data)
-    new = laspy.read(copy(source, compress=ending))
+    new = laspy.read(copy(source, suffix=ending))
     old = laspy.read(write_example(tmp_path, "las-3"))
     np.testing.assert_array_equal(new.classification, LABELS)
     np.testing.assert_array_equal(new.confidence, CONFIDENCE)
@@ -154,6 +167,11 @@ def test_bytes_that_nothing_describes_stay(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(("count", "message"), [(COUNT - 1, "got 39"), (COUNT + 1, "got more"), (0, "got 0")])
 def test_labels_must_be_as_many_as_points(tmp_path: Path, count: int, message: str) -> None:
     source = write_example(tmp_path, "laz-3")
-    with LasCopy(source, BytesIO(), NAMES, compress=True) as copied, pytest.raises(DataError, match=message):
-        copied.write(np.zeros(count, np.uint8), np.zeros(count, np.float32))
-        copied.finish()
+
+    def write() -> None:
+        with LasCopy(source, BytesIO(), NAMES, compress=True) as copied:
+            copied.write(np.zeros(count, np.uint8), np.zeros(count, np.float32))
+            copied.finish()
+
+    with pytest.raises(DataError, match=message):
+        write()

@@ -48,14 +48,18 @@ def test_a_second_time_replaces_the_first(tmp_path: Path, kind: str) -> None:
     old, new = parse_pcd(first), parse_pcd(second)
     assert new.data.dtype == old.data.dtype
     np.testing.assert_array_equal(new.data["class"], 2 - LABELS)
-    assert [line for line in new.lines if line.startswith("# class")] == [f"# class {i} {n}" for i, n in enumerate(CLASSES)]
+    assert [line for line in new.lines if line.startswith("# class")] == [
+        f"# class {i} {n}" for i, n in enumerate(CLASSES)
+    ]
 
 
 @pytest.mark.parametrize("kind", PCD)
 def test_colours_are_packed(tmp_path: Path, kind: str) -> None:
     out, _ = copy(write_example(tmp_path, kind), LABELLED._replace(coloured=True))
     fields = pcd_fields(parse_pcd(out))
-    np.testing.assert_array_equal(np.stack([fields[name] for name in ("red", "green", "blue")], 1), class_colours(LABELS))
+    np.testing.assert_array_equal(
+        np.stack([fields[name] for name in ("red", "green", "blue")], 1), class_colours(LABELS)
+    )
 
 
 @pytest.mark.parametrize("encoding", [Encoding.ASCII, Encoding.BINARY])

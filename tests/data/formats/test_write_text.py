@@ -31,7 +31,10 @@ def written(path: Path, content: str | bytes, labelled: Labelled = LABELLED) -> 
         ("2\n1 2 3\n4 5 6\n", "2\n1 2 3 1 0.5\n4 5 6 0 0.9\n"),
         ("x,y,z\n1,2,3\n\n4,5,6,\n", "x,y,z,class,confidence\n1,2,3,1,0.5\n\n4,5,6,0,0.9\n"),
         ("x;y;z\n1,5;2;3\n4;5;6\n", "x;y;z;class;confidence\n1,5;2;3;1;0,5\n4;5;6;0;0,9\n"),
-        ("# by me\n//X Y Z\n1 2 3\n4 5 6\n# end\n", "# by me\n//X Y Z class confidence\n1 2 3 1 0.5\n4 5 6 0 0.9\n# end\n"),
+        (
+            "# by me\n//X Y Z\n1 2 3\n4 5 6\n# end\n",
+            "# by me\n//X Y Z class confidence\n1 2 3 1 0.5\n4 5 6 0 0.9\n# end\n",
+        ),
         ("# made by me\n1 2 3\n4 5 6\n", "# made by me\n1 2 3 1 0.5\n4 5 6 0 0.9\n"),
         ("x y z Class\n1 2 3 7\n4 5 6 8\n", "x y z Class confidence\n1 2 3 1 0.5\n4 5 6 0 0.9\n"),
         ("x,confidence,y,class,z\n1,0,2,9,3\n4,0,5,9,6\n", "x,confidence,y,class,z\n1,0.5,2,1,3\n4,0.9,5,0,6\n"),

@@ -32,5 +32,7 @@ def _named_arrays(array: np.ndarray) -> dict[str, np.ndarray]:
     if array.dtype.names is None:
         return {"points": array}
     names = {name.lower(): name for name in array.dtype.names}
+    if not names.keys() >= {"x", "y", "z"}:
+        raise DataError(f"no points; expected the fields x, y, z, got {', '.join(array.dtype.names)}")
     points = np.stack([array[names.pop(name)] for name in "xyz"], 1)
     return {"points": points} | {name: array[name] for name in names.values()}
