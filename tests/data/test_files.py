@@ -303,3 +303,36 @@ def test_what_a_file_holds_comes_as_it_is(tmp_path: Path) -> None:
     np.testing.assert_array_equal(raw.points, np.arange(12.0).reshape(4, 3))
     with pytest.raises(DataError, match=r"b\.npy: No such file"):
         read_raw(tmp_path / "b.npy")
+
+
+@pytest.mark.parametrize(
+    ("width", "message"),
+    [(4, r"\.txt file: column 4 not used; "), (7, r"\.txt file: columns 4 to 7 not used; ")],
+)
+def test_columns_without_names_are_not_dropped_silently(tmp_path: Path, width: int, message: str) -> None:
+    np.savetxt(tmp_path / "a.txt", np.random.default_rng(0).uniform(2, 9, (20, width)))
+    with pytest.warns(UserWarning, match=message):
+        shape = read_shape(tmp_path / "a.txt", points=10)
+    assert message.endswith(f"{shape.unused} not used; ")
+
+
+@pytest.mark.parametrize("header", ["x y z intensity\n", "x y intensity z\n"])
+def test_columns_with_names_are_not_mentioned(tmp_path: Path, header: str, recwarn: pytest.WarningsRecorder) -> None:
+    (tmp_path / "a.txt").write_text(header + "1 2 3 4\n5 6 7 8\n")
+    (tmp_path / "b.txt").write_text("1 2 3\n5 6 7\n")
+    assert [read_shape(tmp_path / name, points=10).unused for name in ("a.txt", "b.txt")] == ["", ""]
+    assert not recwarn.list
+
+
+def test_a_warning_about_columns_comes_once_for_many_files(tmp_path: Path) -> None:
+    for number in range(5):
+        np.savetxt(tmp_path / f"{number}.xyz", np.random.default_rng(number).uniform(2, 9, (20, 4)))
+    program = """
+import sys
+from sampled_transformer.data.files import read_shape
+for number in range(5):
+    read_shape(f"{sys.argv[1]}/{number}.xyz")
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stderr.count("column 4 not used") == 1

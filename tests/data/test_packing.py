@@ -277,3 +277,18 @@ def test_an_unreadable_file_with_a_number_is_left_out_of_a_single_pack(tmp_path)
     assert len(report.problems) == 1
     assert "b.off" in report.problems[0]
     assert read_pack(tmp_path / "out.npz").labels.tolist() == [1.0]
+
+
+def test_columns_that_are_not_used_are_noted_once_per_format(tmp_path, recwarn):
+    for number in range(4):
+        for name, width in (("a.txt", 4), ("b.xyz", 7), ("c.xyz", 3)):
+            path = tmp_path / "shapes" / "thing" / f"{number}{name}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savetxt(path, np.random.default_rng(number).uniform(2, 9, (20, width)))
+    report = pack_folder(tmp_path / "shapes", tmp_path / "pack", points=16, workers=1)
+    end = "; a shape has points and unit normals"
+    assert report.notes == [
+        f"column 4 not used in 4 .txt files (first: thing/0a.txt){end}",
+        f"columns 4 to 7 not used in 4 .xyz files (first: thing/0b.xyz){end}",
+    ]
+    assert not recwarn.list

@@ -185,3 +185,10 @@ def test_units_do_not_matter(factor: float) -> None:
         (other,), _ = prepare_sets(VIEW, *large)
         assert torch.allclose(one.points, other.points, atol=1e-6)
         assert torch.allclose(one.normals, other.normals, atol=1e-5)
+
+
+def test_columns_that_are_not_used_are_noted(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "a.txt", np.hstack([cloud(40), np.full((40, 2), 9)]))
+    for up in (None, "y"):
+        (one,), _ = prepare_sets(POSITIONS, tmp_path / "a.txt", up=up)
+        assert one.notes == ("columns 4 to 5 not used",)

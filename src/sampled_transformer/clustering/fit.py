@@ -21,7 +21,7 @@ from ..data.errors import DataError
 from ..data.files import READERS, check_size, read_shape
 from ..data.formats.meshes import Mesh
 from ..data.formats.npz import read_array
-from ..data.formats.point_files import is_number
+from ..data.formats.text import is_number
 from ..models.mixture import Mixture, MixtureNetwork
 from ..randomness import is_random
 from ..support.atomic import atomic_write

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,14 +27,17 @@ from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
+from .formats.pcd import read_pcd
 from .formats.ply import read_ply
-from .formats.point_files import Cloud, read_npy, read_npz, read_pcd, read_text
+from .formats.point_files import Cloud, read_npy, read_npz
 from .formats.scenes import read_gltf, read_obj, read_stl
+from .formats.text import read_text
 from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
 LARGEST_FILE = 2**31  # bytes; we read a file into memory as a whole
 MOST_POINTS = 10_000_000
+NAMELESS = "a shape has points and unit normals"  # why columns without names are not used
 
 Normals = Literal["keep", "estimate", "none"]
 
@@ -45,6 +49,7 @@ class Shape(NamedTuple):
     normals: np.ndarray | None
     from_mesh: bool
     distinct: int  # the first `distinct` points are drawn without repetition; for a mesh, all of them
+    unused: str = ""  # columns of the file that have no name and are neither points nor normals
 
 
 class Draw(NamedTuple):
@@ -109,6 +114,8 @@ def read_shape(
     raw, axis = read_raw(path), up or standard_up(path)
     with named_errors(printable(path)):
         shape = draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+    if shape.unused:  # without the name of the file, so that Python shows it once for a folder of them
+        warnings.warn(f"{path.suffix} file: {shape.unused} not used; {NAMELESS}", stacklevel=2)
     if axis is None:
         return shape
     turned = None if shape.normals is None else turn(shape.normals, axis)
@@ -155,8 +162,8 @@ def check_options(points: int, normals: str) -> None:
         raise ValueError(f"normals: expected 'keep', 'estimate' or 'none', got {normals!r}")
 
 
-def check_size(path: Path) -> None:
-    """Raise a DataError unless `path` is a regular file, not empty and no larger than LARGEST_FILE."""
+def check_size(path: Path, largest: int = LARGEST_FILE) -> None:
+    """Raise a DataError unless `path` is a regular file, not empty and no larger than `largest` bytes."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -165,24 +172,31 @@ def check_size(path: Path) -> None:
         raise DataError("not a regular file")
     if status.st_size == 0:
         raise DataError("empty file")
-    if status.st_size > LARGEST_FILE:
-        raise DataError(f"file too large: expected at most {LARGEST_FILE} bytes, got {status.st_size}")
+    if status.st_size > largest:
+        raise DataError(f"file too large: expected at most {largest} bytes, got {status.st_size}")
 
 
 def _read_raw(path: Path) -> Mesh | Cloud:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
+    with only_data_errors(path):
+        return check_raw(reader(path))
+
+
+@contextmanager
+def only_data_errors(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file raises into a DataError, so that the caller can go on to the next file."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates below rejects infinities and NaN
-            return check_raw(reader(path))
+        with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates rejects infinities and NaN
+            yield
     except DataError:
         raise
     except OSError as error:
         raise DataError(error.strerror or str(error)) from None
     except MemoryError:
         raise DataError("not enough memory to read it") from None
-    except Exception as error:  # a damaged file can raise anything; the caller must be able to go on to the next file
+    except Exception as error:
         raise DataError(
             f"damaged {path.suffix[1:].upper()} file ({type(error).__name__}: {str(error)[:200]})"
         ) from None
@@ -193,7 +207,7 @@ def check_raw(raw: Mesh | Cloud) -> Mesh | Cloud:
     vertices = check_coordinates(raw[0], "vertices" if isinstance(raw, Mesh) else "points")
     if isinstance(raw, Mesh):
         return Mesh(vertices, _check_faces(raw.faces, len(vertices)))
-    return Cloud(vertices, raw.normals)
+    return Cloud(vertices, raw.normals, raw.unused)
 
 
 def _check_faces(faces: np.ndarray, vertex_count: int) -> np.ndarray:
@@ -271,6 +285,7 @@ def _finish(
         None if normals is None else normals.astype(np.float32),
         isinstance(raw, Mesh),
         len(points) if isinstance(raw, Mesh) else min(len(points), len(raw.points)),
+        "" if isinstance(raw, Mesh) else raw.unused,
     )
     return Draw(shape, points, rows)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,7 +26,7 @@ from ..support.workers import Announce, ProcessDied, available_cores, run_in_pro
 from . import SPLITS
 from .axes import check_up, standard_up
 from .errors import DataError
-from .files import Normals, check_options, read_shape
+from .files import NAMELESS, Normals, check_options, read_shape
 from .formats.npz import read_arrays, write_arrays
 from .pack import Pack, write_pack
 from .quantise import quantise_normals, quantise_points
@@ -56,6 +57,13 @@ class Place(NamedTuple):
 
     path: Path
     row: int
+
+
+class Outcome(NamedTuple):
+    """What came of reading one file."""
+
+    problem: str | None = None  # why it failed
+    unused: str = ""  # columns that are not used
 
 
 class NothingPacked(DataError):
@@ -156,16 +164,23 @@ def _read_all(
         report.notes.append(f"{len(jobs) - len(missing)} of {len(jobs)} shapes were finished by an earlier run")
     reader = partial(_read_chunk, work=work, options=options)
     show = None if progress else True
+    unused: dict[tuple[str, str], list[str]] = defaultdict(list)
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), unit=" shapes", disable=show) as bar:
         for chunk, result in run_in_processes(reader, _chunks(missing), workers):
             if isinstance(result, ProcessDied):
                 reason = f"the process that read it died ({result}); the file may be damaged or too large for memory"
                 report.problems.append(f"{printable(chunk[0].path)}: {reason}")
             else:
-                report.problems += [problem for problem in result if problem]
-                read = [job.key for job, problem in zip(chunk, result, strict=True) if not problem]
+                report.problems += [outcome.problem for outcome in result if outcome.problem]
+                read = [job.key for job, outcome in zip(chunk, result, strict=True) if not outcome.problem]
+                for job, outcome in zip(chunk, result, strict=True):
+                    if outcome.unused:
+                        unused[Path(job.path).suffix, outcome.unused].append(job.name)
                 places |= {key: Place(_chunk_path(work, read), row) for row, key in enumerate(read)}
             bar.update(len(chunk))
+    for (suffix, columns), names in sorted(unused.items()):
+        files = f"{len(names)} {suffix} file{'s' * (len(names) > 1)} (first: {printable(min(names))})"
+        report.notes.append(f"{columns} not used in {files}; {NAMELESS}")
     return {job.name: places[job.key] for job in jobs if job.key in places}
 
 
@@ -197,20 +212,22 @@ def _chunk_path(work: Path, keys: list[str]) -> Path:
     return work / f"{hashlib.blake2b(''.join(keys).encode(), digest_size=16).hexdigest()}.npz"
 
 
-def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options) -> list[str | None]:
-    """Run in a worker: read the files and save the shapes. Return, per file, None or the reason why it failed."""
-    problems: list[str | None] = []
+def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options) -> list[Outcome]:
+    """Run in a worker: read the files and save the shapes. Return what came of each file."""
+    outcomes: list[Outcome] = []
     shapes = []
     for index, job in enumerate(chunk):
         announce(index)
         try:
-            shapes.append(read_shape(job.path, **options._asdict()))
-            problems.append(None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the report has one line for all files
+                shapes.append(read_shape(job.path, **options._asdict()))
+            outcomes.append(Outcome(unused=shapes[-1].unused))
         except DataError as error:
-            problems.append(str(error))
+            outcomes.append(Outcome(str(error)))
     if not shapes:
-        return problems
-    keys = [job.key for job, problem in zip(chunk, problems, strict=True) if problem is None]
+        return outcomes
+    keys = [job.key for job, outcome in zip(chunk, outcomes, strict=True) if outcome.problem is None]
     normals = [np.zeros_like(shape.points) if shape.normals is None else shape.normals for shape in shapes]
     arrays = {
         "keys": np.array(keys),
@@ -220,7 +237,7 @@ def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Optio
         "from_mesh": np.array([shape.from_mesh for shape in shapes]),
     }
     write_arrays(_chunk_path(work, keys), arrays, compress=False)
-    return problems
+    return outcomes
 
 
 def _finished_earlier(work: Path) -> dict[str, Place]:

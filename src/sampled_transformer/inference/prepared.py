@@ -144,6 +144,8 @@ def _notes(view: View, raw: Mesh | Cloud, draw: Draw) -> tuple[str, ...]:
     if draw.shape.distinct < view.points:
         repeated = f"repeated some to get the {view.points} the network reads"
         notes.append(f"only {draw.shape.distinct} points; {repeated}")
+    if isinstance(raw, Cloud) and raw.unused:
+        notes.append(f"{raw.unused} not used")
     return tuple(notes)
 
 

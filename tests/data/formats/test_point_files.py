@@ -1,78 +1,16 @@
-"""Clouds from text, numpy and PCD files."""
+"""Clouds from numpy files."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from pypcd4 import Encoding, PointCloud
 
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.formats.point_files import read_npy, read_npz, read_pcd, read_text
+from sampled_transformer.data.fields import scan_of
+from sampled_transformer.data.formats.point_files import npy_fields, npz_fields, read_npy, read_npz, split_columns
 
 TABLE = np.array([[0.5, 1, 2, 0, 0, 1], [3, 4, 5e-3, 0.6, 0.8, 0], [-6, 7, 8, 1, 0, 0]])
-
-
-def text(table: np.ndarray, delimiter: str = " ") -> str:
-    return "".join(delimiter.join(map(str, row)) + "\n" for row in table.tolist())
-
-
-@pytest.mark.parametrize(
-    ("content", "has_normals"),
-    [
-        (text(TABLE), True),
-        (text(TABLE, ","), True),
-        (text(TABLE, " , "), True),
-        (text(TABLE, "\t  "), True),
-        (text(TABLE, ";"), True),
-        (text(TABLE, ";").replace(".", ","), True),
-        (text(TABLE, ",").replace("\n", ",\r\n\r\n"), True),
-        ("\ufeff" + text(TABLE[:, :3]), False),
-        (text(TABLE[:, :4]), False),
-        ("3\n" + text(TABLE[:, :3]), False),
-        (text(np.hstack([TABLE[:, :3], TABLE[:, 3:] * 255])), False),
-        (text(np.hstack([TABLE, TABLE])), True),
-        ("x,y,z,nx,ny,nz\n" + text(TABLE, ","), True),
-        ('"X";"Y";"Z";"Nx";"Ny";"Nz"\n' + text(TABLE, ";"), True),
-        ("//X Y Z Normal_X Normal_Y Normal_Z\n" + text(TABLE), True),
-        ("# a remark\nx y z nx ny nz\n# another\n" + text(TABLE), True),
-        ("# first remark\n# second\n" + text(TABLE[:, :3]) + "# the end\n", False),
-        ("normal_x normal_y normal_z x y z\n" + text(TABLE[:, [3, 4, 5, 0, 1, 2]]), True),
-        ("id x y z\n" + text(np.hstack([[[7], [8], [9]], TABLE[:, :3]])), False),
-        ("x y z red green blue\n" + text(np.hstack([TABLE[:, :3], TABLE[:, 3:] * 9])), False),
-    ],
-)
-def test_text_forms(tmp_path, content, has_normals):
-    path = tmp_path / "a.xyz"
-    path.write_bytes(content.encode())
-    cloud = read_text(path)
-    np.testing.assert_allclose(cloud.points, TABLE[:, :3])
-    if has_normals:
-        np.testing.assert_allclose(cloud.normals, TABLE[:, 3:])
-    else:
-        assert cloud.normals is None
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("\n\n", "expected at least one line of numbers"),
-        ("# only remarks\n", "expected at least one line of numbers"),
-        ("hello\nworld\n", "expected at most 1 line of text before the numbers, got 2"),
-        ("1 2\n3 4\n", r"expected a table of shape \(n, 3\) or wider, got \(2, 2\)"),
-        ("1 2 3\n4 5 6\n7 8\n", "line 3: expected 3 columns, got 2"),
-        ("1,2,3\n\n4,5,6,7\n", "line 3: expected 3 columns, got 4"),
-        ("1 2 3\n4 five 6\n", "line 2: expected numbers, got 'five'"),
-        ("1 2 three\n4 5 6\n", "line 1: expected numbers, got 'three'"),
-        ("1 2 3\n4,5,6\n", "line 2: expected numbers, got '4,5,6'"),
-        ("9\n1 2 3\n4 5 6\n", "header claims 9 points, but 2 lines follow"),
-        ("1 2 3\n\0\0\0\n", "binary data"),
-    ],
-)
-def test_bad_text(tmp_path, content, message):
-    (tmp_path / "a.txt").write_text(content)
-    with pytest.raises(DataError, match=message):
-        read_text(tmp_path / "a.txt")
 
 
 def test_npy_and_npz(tmp_path):
@@ -96,70 +34,6 @@ def test_npz_without_points(tmp_path):
         read_npz(tmp_path / "a.npz")
 
 
-ENCODINGS = [Encoding.ASCII, Encoding.BINARY, Encoding.BINARY_COMPRESSED]
-
-
-def write_pcd(path, table: np.ndarray, fields: str, encoding: Encoding) -> None:
-    names = fields.split()
-    PointCloud.from_points(table.astype(np.float32), names, [np.float32] * len(names)).save(path, encoding)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_pcd(tmp_path, encoding):
-    table = np.hstack([TABLE, [[7], [8], [9]]])
-    write_pcd(tmp_path / "a.pcd", table, "x y z normal_x normal_y normal_z intensity", encoding)
-    cloud = read_pcd(tmp_path / "a.pcd")
-    np.testing.assert_allclose(cloud.points, TABLE[:, :3], rtol=1e-6)
-    np.testing.assert_allclose(cloud.normals, TABLE[:, 3:], rtol=1e-6)
-    write_pcd(tmp_path / "b.pcd", TABLE[:, :3], "x y z", encoding)
-    assert read_pcd(tmp_path / "b.pcd").normals is None
-
-
-def test_organised_pcd_leaves_out_pixels_without_a_point(tmp_path):
-    table = np.vstack([TABLE[:, :3], [[np.nan] * 3]])
-    write_pcd(tmp_path / "a.pcd", table, "x y z", Encoding.BINARY)
-    data = (tmp_path / "a.pcd").read_bytes()
-    (tmp_path / "a.pcd").write_bytes(data.replace(b"WIDTH 4\nHEIGHT 1", b"WIDTH 2\nHEIGHT 2"))
-    np.testing.assert_allclose(read_pcd(tmp_path / "a.pcd").points, TABLE[:, :3], rtol=1e-6)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("count", [b"1000000000000", b"4"])
-def test_pcd_header_that_lies(tmp_path, encoding, count):
-    write_pcd(tmp_path / "a.pcd", TABLE[:, :3], "x y z", encoding)
-    data = (tmp_path / "a.pcd").read_bytes()
-    (tmp_path / "a.pcd").write_bytes(
-        data.replace(b"POINTS 3", b"POINTS " + count).replace(b"WIDTH 3", b"WIDTH " + count)
-    )
-    with pytest.raises(DataError, match=f"header claims {count.decode()} points"):
-        read_pcd(tmp_path / "a.pcd")
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS[1:])
-def test_truncated_pcd(tmp_path, encoding):
-    write_pcd(tmp_path / "a.pcd", TABLE[:, :3], "x y z", encoding)
-    (tmp_path / "a.pcd").write_bytes((tmp_path / "a.pcd").read_bytes()[:-5])
-    with pytest.raises(DataError, match="header claims 3 points"):
-        read_pcd(tmp_path / "a.pcd")
-
-
-def test_pcd_with_a_wide_row(tmp_path):
-    write_pcd(tmp_path / "a.pcd", TABLE[:, :4], "x y z extra", Encoding.BINARY)
-    data = (tmp_path / "a.pcd").read_bytes()
-    (tmp_path / "a.pcd").write_bytes(data.replace(b"COUNT 1 1 1 1", b"COUNT 1 1 1 999999999"))
-    with pytest.raises(DataError, match="header claims 3 points of 1000000002 values"):
-        read_pcd(tmp_path / "a.pcd")
-
-
-def test_pcd_without_positions(tmp_path):
-    write_pcd(tmp_path / "a.pcd", TABLE[:, :2], "u v", Encoding.BINARY)
-    with pytest.raises(DataError, match="expected the fields x, y, z, got u, v"):
-        read_pcd(tmp_path / "a.pcd")
-    (tmp_path / "b.pcd").write_bytes(b"VERSION 0.7\nFIELDS x y z\n")
-    with pytest.raises(DataError, match="not a PCD file"):
-        read_pcd(tmp_path / "b.pcd")
-
-
 @pytest.mark.parametrize("package", ["laspy", "pypcd4"])
 def test_missing_package_says_what_to_install(tmp_path, package):
     (tmp_path / "a.las").write_bytes(b"LASF")
@@ -173,3 +47,60 @@ read_shape(sys.argv[1])
     path = tmp_path / ("a.las" if package == "laspy" else "a.pcd")
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
     assert f'needs the package {package}: pip install "sampled-transformer[formats]"' in done.stderr
+
+
+def test_columns_that_are_not_used():
+    unused = [split_columns(np.full((5, width), 3.0)).unused for width in (3, 4, 7)]
+    assert unused == ["", "column 4", "columns 4 to 7"]
+    assert split_columns(np.hstack([TABLE, TABLE[:, :1]])).unused == "column 7"
+
+
+def test_fields_of_npz(tmp_path):
+    arrays = {"xyz": np.hstack([TABLE[:, :3], [[7], [8], [9]]]), "normal": TABLE[:, 3:], "labels": np.array([4, 5, 6])}
+    others = {
+        "echo": np.ones((3, 2)),
+        "ids": np.arange(9),
+        "site": np.array("a"),
+        "point_classes": np.array(["b", "c"]),
+    }
+    np.savez(tmp_path / "a.npz", **arrays, **others)
+    fields, classes = npz_fields(tmp_path / "a.npz")
+    assert list(fields) == ["x", "y", "z", "column_4", "nx", "ny", "nz", "labels", "echo"]
+    assert fields["column_4"].tolist() == [7, 8, 9]
+    assert fields["ny"].tolist() == TABLE[:, 4].tolist()
+    assert classes == {0: "b", 1: "c"}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"points": TABLE[:, :3], "labels": np.arange(2)}, r"labels: expected one label per point \(3\), got 2"),
+        ({"points": TABLE[:, :3], "faces": np.array([[0, 1, 2]])}, "a mesh has no points to label"),
+        ({"points": TABLE[None, :, :3]}, r"expected a table of shape \(n, 3\) or wider, got \(1, 3, 3\)"),
+        ({"points": TABLE[:, :3], "normals": TABLE[:2, 3:]}, "expected one value per point|equal lengths"),
+        ({"points": TABLE[:, :3], "junk": np.array([None])}, "junk"),
+    ],
+)
+def test_npz_that_is_no_scan(tmp_path, arrays, message):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        scan_of(npz_fields(tmp_path / "a.npz")[0])
+
+
+def test_fields_of_npy(tmp_path):
+    np.save(tmp_path / "a.npy", TABLE)
+    assert list(npy_fields(tmp_path / "a.npy")) == ["x", "y", "z", "nx", "ny", "nz"]
+    assert list(npy_fields(tmp_path / "a.npy", ["x", "y", "z", "a", "_", "b"])) == ["x", "y", "z", "a", "b"]
+    table = np.zeros(3, [("x", "f4"), ("y", "f4"), ("z", "f4"), ("code", "u1")])
+    np.save(tmp_path / "b.npy", table)
+    assert list(npy_fields(tmp_path / "b.npy")) == ["x", "y", "z", "code"]
+    with pytest.raises(
+        DataError, match=r"columns: expected none, because the array has names of its own \(x, y, z, code\)"
+    ):
+        npy_fields(tmp_path / "b.npy", ["x", "y", "z", "a"])
+    np.save(tmp_path / "c.npy", np.zeros((3, 2), table.dtype))
+    with pytest.raises(DataError, match=r"expected a structured array of shape \(n,\), got \(3, 2\)"):
+        npy_fields(tmp_path / "c.npy")
+    np.save(tmp_path / "d.npy", np.zeros(3, [("x", "f4"), ("y", object)]), allow_pickle=True)
+    with pytest.raises(DataError, match="type not accepted"):
+        npy_fields(tmp_path / "d.npy")

@@ -4,38 +4,113 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import DataError
+from .labelled import classes_in
 from .npz import LARGEST
 from .point_files import Cloud, missing_reader
 
 SLICE = 500_000  # points to decode at a time
+CLASS_RECORD = "sampled-transf", 1  # user and record number of the record that names the classes
+LARGEST_LEGACY_CLASS = 31  # point formats 0 to 5 have five bits for the class
+ANGLE_STEP = 0.006  # degrees per step of the scan angle in point formats 6 to 10
 
 
 def read_las(path: Path) -> Cloud:
     """Read the points, in the units of the file."""
+    slices = [_points(part) for part in las_chunks(path, SLICE)]
+    return Cloud(np.concatenate(slices) if slices else np.empty((0, 3)))
+
+
+def las_chunks(path: Path, size: int) -> Iterator[Any]:
+    """Read the points as laspy's records, `size` at a time."""
+    with open_las(path) as file:
+        count, found = file.header.point_count, 0
+        for part in file.chunk_iterator(size):
+            found += len(part)
+            yield part
+        if found != count:
+            raise DataError(f"header claims {count} points, but the file has {found}")
+
+
+@contextmanager
+def open_las(path: Path) -> Iterator[Any]:
+    """Open a file with laspy, after a check that it can hold what its header claims."""
     try:
         import laspy
     except ImportError:
         raise missing_reader("laspy") from None
     _check_header(path)
+    with (
+        no_panics(),
+        laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as file,  # LazrsParallel trusts the chunk table
+    ):
+        _check_compression(file.header)
+        yield file
+
+
+@contextmanager
+def no_panics() -> Iterator[None]:
+    """Turn a Rust panic into a DataError: it is a BaseException, but must not end the program."""
     try:
-        with laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as file:  # LazrsParallel trusts the chunk table
-            _check_compression(file.header)
-            count = file.header.point_count
-            slices = [np.stack([part.x, part.y, part.z], 1) for part in file.chunk_iterator(SLICE)]
+        yield
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # a Rust panic is a BaseException, but must not end the program
+        if type(error).__name__ == "PanicException":
             raise DataError(f"damaged LAZ data ({error})") from None
         raise
-    points = np.concatenate(slices) if slices else np.empty((0, 3))
-    if len(points) != count:
-        raise DataError(f"header claims {count} points, but the file has {len(points)}")
-    return Cloud(points)
+
+
+def _points(part: Any) -> np.ndarray:
+    return np.stack([part.x, part.y, part.z], 1)
+
+
+def las_fields(part: Any, divisor: int) -> dict[str, np.ndarray]:
+    """Every dimension of some points by name. Colours are divided by `divisor`, scan angles are in degrees."""
+    names = [name for name in part.point_format.dimension_names if name not in ("X", "Y", "Z")]
+    fields = dict(zip("xyz", _points(part).T, strict=True))
+    fields |= {name: np.asarray(part[name]) for name in names}
+    if "red" in fields:
+        fields["colour"] = np.stack([fields.pop(name) for name in ("red", "green", "blue")], 1) / np.float32(divisor)
+    if "nir" in fields:
+        fields["nir"] = fields["nir"] / np.float32(divisor)
+    if "scan_angle" in fields:
+        fields["scan_angle"] = fields["scan_angle"] * np.float32(ANGLE_STEP)
+    if "scan_angle_rank" in fields:
+        fields["scan_angle"] = fields.pop("scan_angle_rank").astype(np.float32)
+    return fields
+
+
+def colour_divisor(path: Path) -> int:
+    """What brightest colours are in this file: 65535 as the format says, or 255, as many programs write them."""
+    with open_las(path) as file:
+        if "red" not in file.header.point_format.dimension_names:
+            return 65535
+        for part in file.chunk_iterator(SLICE):
+            if max(part[name].max() for name in ("red", "green", "blue")) > 255:
+                return 65535
+    return 255
+
+
+def las_classes(path: Path) -> dict[int, str]:
+    """The names of the classes, if this program has written the file."""
+    with open_las(path) as file:
+        for record in file.header.vlrs:
+            if (record.user_id, record.record_id) == CLASS_RECORD:
+                return classes_in(record.record_data_bytes().decode("utf-8", "replace").splitlines())
+    return {}
+
+
+def las_bounds(path: Path) -> tuple[int, np.ndarray, np.ndarray]:
+    """The number of points, and their lowest and highest coordinates (3,), as the header states them."""
+    with open_las(path) as file:
+        header = file.header
+        return header.point_count, np.array(header.mins, np.float64), np.array(header.maxs, np.float64)
 
 
 def _check_header(path: Path) -> None:

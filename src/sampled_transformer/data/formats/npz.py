@@ -54,13 +54,14 @@ def _one_line_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{printable(path)}: damaged file ({error})") from None
 
 
-def _read_header(stream: IO[bytes], available: int) -> Header:
+def _read_header(stream: IO[bytes], available: int, structured: bool = False) -> Header:
     version = np.lib.format.read_magic(stream)
     if version not in {(1, 0), (2, 0)}:
         raise DataError(f"unknown npy version {version}; expected (1, 0) or (2, 0)")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran_order, dtype = read(stream)
-    if dtype.hasobject or dtype.names or dtype.kind not in "biufSU" or dtype.itemsize == 0:
+    fields = [dtype[name] for name in dtype.names] if structured and dtype.names else [dtype]
+    if dtype.hasobject or any(part.names or part.kind not in "biufSU" or part.itemsize == 0 for part in fields):
         raise DataError(f"type not accepted: expected plain numbers or text, got {dtype}")
     header = Header(dtype, tuple(int(side) for side in shape), fortran_order, stream.tell())
     if min(header.shape, default=0) < 0 or header.size != available - header.start:
@@ -83,11 +84,11 @@ def _read_body(stream: IO[bytes], header: Header) -> np.ndarray:
     return array
 
 
-def read_array(path: str | Path) -> np.ndarray:
-    """Read the array in a .npy file."""
+def read_array(path: str | Path, structured: bool = False) -> np.ndarray:
+    """Read the array in a .npy file. With `structured`, its rows may consist of named numbers."""
     path = Path(path)
     with _one_line_errors(path), open(path, "rb") as stream:
-        return _read_body(stream, _read_header(stream, os.fstat(stream.fileno()).st_size))
+        return _read_body(stream, _read_header(stream, os.fstat(stream.fileno()).st_size, structured))
 
 
 def array_names(path: str | Path) -> list[str]:

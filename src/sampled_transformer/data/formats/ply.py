@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError
 from .meshes import Mesh, fan
-from .point_files import Cloud, named_columns
+from .point_files import NOT_A_SCAN, Cloud, named_columns
 
 TYPES = {
     **dict.fromkeys(("char", "int8"), "i1"),
@@ -45,8 +45,54 @@ class Element:
     properties: list[Property] = field(default_factory=list)
 
 
+@dataclass
+class PlyFile:
+    """What a PLY file holds: its header, and the columns of each element by name."""
+
+    data: bytes  # the whole file
+    start: int  # offset of the first byte after the header
+    encoding: str
+    elements: list[Element]
+    columns: dict[str, dict[str, Column]]
+    vertices: tuple[int, int]  # where the vertices begin and end after the header, in bytes (text: in numbers)
+
+    @property
+    def header(self) -> list[str]:
+        """The lines of the header, without their ends."""
+        return self.data[: self.start].decode("utf-8", "surrogateescape").splitlines()
+
+    def corners(self) -> Column | None:
+        """The corners of the faces; None if there are no faces."""
+        faces = self.columns.get("face", {})
+        corners = next((faces[name] for name in CORNERS if name in faces), None)
+        return None if corners is None or corners[1] is None or len(corners[1]) == 0 else corners
+
+    def vertex_columns(self) -> dict[str, np.ndarray]:
+        """The properties of the vertices that are numbers, not lists."""
+        return {name: values for name, (values, lengths) in self.columns.get("vertex", {}).items() if lengths is None}
+
+
 def read_ply(path: Path) -> Mesh | Cloud:
     """Read a mesh, or a cloud with its normals if there are no faces."""
+    ply = parse_ply(path)
+    vertices = ply.vertex_columns()
+    positions, normals = named_columns(list(vertices))
+    if positions is None:
+        raise DataError("expected vertices with x, y, z")
+    columns = list(vertices.values())
+
+    def side_by_side(places: list[int]) -> np.ndarray:
+        return np.stack([columns[place] for place in places], 1).astype(np.float64)
+
+    corners = ply.corners()
+    if corners is None:
+        return Cloud(side_by_side(positions), side_by_side(normals) if normals else None)
+    assert corners[1] is not None
+    return Mesh(side_by_side(positions), fan(corners[0].astype(np.int64), corners[1]))
+
+
+def parse_ply(path: Path) -> PlyFile:
+    """Read the header, the vertices, and the faces if there are any."""
     data = path.read_bytes()
     end = data.find(b"end_header", 0, 65_536)
     start = data.find(b"\n", end) + 1
@@ -56,20 +102,22 @@ def read_ply(path: Path) -> Mesh | Cloud:
     body = data[start:]
     reader = _Text(body) if encoding == "ascii" else _Binary(body, "<" if encoding == "binary_little_endian" else ">")
     columns: dict[str, dict[str, Column]] = {}
+    vertices = (0, 0)
     for element in elements:
         if {"vertex", "face"} <= columns.keys():
             break  # we do not need the edges and materials that may follow
+        before = reader.position
         columns[element.name] = _read_element(reader, element)
-    vertices = {name: values for name, (values, lengths) in columns.get("vertex", {}).items() if lengths is None}
-    positions, normals = named_columns(list(vertices))
-    if positions is None:
-        raise DataError("expected vertices with x, y, z")
-    table = np.stack(list(vertices.values()), 1).astype(np.float64)
-    faces = columns.get("face", {})
-    corners = next((faces[name] for name in CORNERS if name in faces), None)
-    if corners is None or corners[1] is None or len(corners[1]) == 0:
-        return Cloud(table[:, positions], table[:, normals] if normals else None)
-    return Mesh(table[:, positions], fan(corners[0].astype(np.int64), corners[1]))
+        if element.name == "vertex":
+            vertices = before, reader.position
+    return PlyFile(data, start, encoding, elements, columns, vertices)
+
+
+def ply_fields(ply: PlyFile) -> dict[str, np.ndarray]:
+    """Every property of the vertices by name, if the file is a cloud."""
+    if ply.corners() is not None:
+        raise DataError(NOT_A_SCAN)
+    return ply.vertex_columns()
 
 
 def _parse_header(text: str) -> tuple[str, list[Element]]:

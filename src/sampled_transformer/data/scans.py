@@ -1,0 +1,166 @@
+"""Read a scan with everything it says about its points: `read_scan`, whole, or `iter_scan_chunks`, piece by piece.
+
+A scan keeps the order and the units of its file, so that labels can go back into it (scan_writer.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..support.printable import printable
+from .errors import DataError
+from .fields import Scan, scan_of
+from .files import READERS, check_size, named_errors, only_data_errors
+from .formats.kitti import kitti_fields
+from .formats.labelled import classes_in
+from .formats.las import SLICE, colour_divisor, las_bounds, las_chunks, las_classes, las_fields
+from .formats.meshes import Mesh
+from .formats.pcd import parse_pcd, pcd_fields
+from .formats.ply import parse_ply, ply_fields
+from .formats.point_files import NOT_A_SCAN, npy_fields, npz_fields
+from .formats.text import text_fields
+
+__all__ = ["FORMATS", "STREAMED", "Bounds", "Scan", "iter_scan_chunks", "read_scan", "scan_bounds"]
+
+TEXT = (".xyz", ".txt", ".csv", ".pts")
+STREAMED = (".las", ".laz")  # these are read and written piece by piece; others as a whole
+FORMATS = (*STREAMED, ".ply", ".pcd", *TEXT, ".npz", ".npy", ".bin", ".obj", ".off")
+LARGEST_STREAMED = 2**40  # bytes
+UNNAMED = (*TEXT, ".npy")  # `columns` may name the columns of these
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many points a scan has and where they are."""
+
+    count: int
+    lower: np.ndarray  # float64 (3,)
+    upper: np.ndarray  # float64 (3,)
+
+
+def read_scan(path: str | Path, columns: Sequence[str] | None = None, *, label: str | None = None) -> Scan:
+    """Read everything per point that a file holds.
+
+    Args:
+        path: A file whose suffix is in FORMATS.
+        columns: Names of the columns of a text or .npy file, such as ["x", "y", "z", "intensity", "label"], in place of
+            those in the file. "_" or "-" skips a column.
+        label: The field that holds the labels (default: the first of LABEL_NAMES that the file has).
+    """
+    path = Path(path)
+    names = _checked_columns(path, columns)
+    with named_errors(printable(path)):
+        check_size(path)
+        with only_data_errors(path):
+            if path.suffix.lower() in STREAMED:
+                return _joined(list(_las_scans(path, SLICE, label)))
+            return _read_whole(path, names, label)
+
+
+def iter_scan_chunks(
+    path: str | Path, size: int = 1_000_000, columns: Sequence[str] | None = None, *, label: str | None = None
+) -> Iterator[Scan]:
+    """Read a scan in pieces of at most `size` points, in the order of the file.
+
+    Only a piece of a LAS or LAZ file is in memory at a time; other formats are read as a whole first. The other
+    arguments are those of `read_scan`.
+    """
+    path = Path(path)
+    if size < 1:
+        raise ValueError(f"size: expected at least 1, got {size}")
+    if path.suffix.lower() in STREAMED:
+        with named_errors(printable(path)):
+            check_size(path, LARGEST_STREAMED)
+            with only_data_errors(path):
+                yield from _las_scans(path, size, label)
+    else:
+        scan = read_scan(path, columns, label=label)
+        for start in range(0, len(scan), size):
+            yield scan.take(slice(start, start + size))
+
+
+def scan_bounds(path: str | Path, *, exact: bool = False) -> Bounds:
+    """The number of points and their bounds: for LAS and LAZ from the header, unless `exact` asks for all points."""
+    path = Path(path)
+    if path.suffix.lower() in STREAMED and not exact:
+        with named_errors(printable(path)):
+            check_size(path, LARGEST_STREAMED)
+            with only_data_errors(path):
+                count, lower, upper = las_bounds(path)
+        if count and np.isfinite([lower, upper]).all() and (lower <= upper).all():
+            return Bounds(count, lower, upper)
+    count, lower, upper = 0, np.full(3, np.inf), np.full(3, -np.inf)
+    for scan in iter_scan_chunks(path, SLICE):
+        count += len(scan)
+        lower, upper = np.minimum(lower, scan.points.min(0)), np.maximum(upper, scan.points.max(0))
+    return Bounds(count, lower, upper)
+
+
+def _checked_columns(path: Path, columns: Sequence[str] | None) -> list[str] | None:
+    if columns is None:
+        return None
+    if path.suffix.lower() not in UNNAMED:
+        found = ", ".join(columns)
+        raise ValueError(f"columns: expected none for {path.suffix} files, whose fields have names, got {found}")
+    names = [name.strip() for name in columns]
+    if not {"x", "y", "z"} <= {name.lower() for name in names}:
+        raise ValueError(f"columns: expected x, y and z among them, got {', '.join(names) or 'none'}")
+    return names
+
+
+def _las_scans(path: Path, size: int, label: str | None) -> Iterator[Scan]:
+    divisor, classes = colour_divisor(path), las_classes(path)
+    first: Scan | None = None
+    for part in las_chunks(path, size):
+        scan = scan_of(las_fields(part, divisor), label if first is None else first.label_name, classes)
+        first = first or scan
+        yield scan
+    if first is None:
+        raise DataError("points: expected at least 1 point, got none")
+
+
+def _joined(parts: list[Scan]) -> Scan:
+    """One scan of pieces that have the same fields."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return Scan(
+        np.concatenate([part.points for part in parts]),
+        None if first.normals is None else np.concatenate([part.normals for part in parts if part.normals is not None]),
+        None if first.labels is None else np.concatenate([part.labels for part in parts if part.labels is not None]),
+        first.label_name,
+        {name: np.concatenate([part.features[name] for part in parts]) for name in first.features},
+        first.classes,
+    )
+
+
+def _read_whole(path: Path, columns: list[str] | None, label: str | None) -> Scan:
+    suffix = path.suffix.lower()
+    if suffix in TEXT:
+        return scan_of(text_fields(path, columns), label)
+    if suffix == ".npy":
+        return scan_of(npy_fields(path, columns), label)
+    if suffix == ".npz":
+        fields, classes = npz_fields(path)
+        return scan_of(fields, label, classes)
+    if suffix == ".ply":
+        ply = parse_ply(path)
+        return scan_of(ply_fields(ply), label, classes_in(line.removeprefix("comment ") for line in ply.header))
+    if suffix == ".pcd":
+        table = parse_pcd(path)
+        return scan_of(pcd_fields(table), label, classes_in(line.removeprefix("# ") for line in table.lines))
+    if suffix == ".bin":
+        return scan_of(kitti_fields(path), label)
+    if suffix not in READERS:
+        raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(FORMATS)}")
+    raw = READERS[suffix](path)
+    if isinstance(raw, Mesh):
+        raise DataError(NOT_A_SCAN)
+    fields = dict(zip("xyz", raw.points.T, strict=True))
+    if raw.normals is not None:
+        fields |= dict(zip(("nx", "ny", "nz"), np.asarray(raw.normals).T, strict=True))
+    return scan_of(fields, label)
