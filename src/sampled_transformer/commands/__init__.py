@@ -25,6 +25,8 @@ from .pretrain import pretrain
 from .probe import probe
 from .reconstruct import reconstruct
 from .report import report
+from .segment_evaluate import segment_evaluate
+from .segment_predict import segment_predict
 from .segment_train import segment_train
 from .train import train
 from .weights_info import weights_info
@@ -54,7 +56,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "export": export,
     "report": report,
     "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},
-    "segment": {"train": segment_train},
+    "segment": {"train": segment_train, "evaluate": segment_evaluate, "predict": segment_predict},
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DEFAULT_WEIGHTS = "modelnet40"  # of `predict` and `features`, and what `--up auto` asks about folders
+DEFAULT_SEGMENTER = "brick-parts"  # of `segment predict`
 
 
 def reads_positions(weights: str) -> list[str]:
@@ -14,7 +15,7 @@ def reads_positions(weights: str) -> list[str]:
     found = []
     for name in sorted(list_pretrained(), key=lambda name: (name != DEFAULT_WEIGHTS, name)):
         other = describe_model(name)
-        is_classifier = other.model != "mae" and not other.model.endswith("-mixture")
+        is_classifier = other.model not in ("mae", "segmenter") and not other.model.endswith("-mixture")
         if is_classifier and set(other.classes) == set(classes) and not view_of(other, name).normals:
             found.append(name)
     return found

@@ -50,11 +50,16 @@ def check_classifier(description: Description, path: str | Path) -> None:
 
 
 def refuse_mixture(description: Description, path: str | Path, expected: str) -> None:
-    """Raise a WeightsError if the weights belong to a network that finds clusters."""
+    """Raise a WeightsError if the weights belong to a network that finds clusters or labels points."""
     if description.model.endswith("-mixture"):
         raise WeightsError(
             f"{printable(path)}: expected {expected}, got {description.model!r}, which finds clusters; "
             "use it with `cluster evaluate` and `cluster fit`"
+        )
+    if description.model == "segmenter":
+        raise WeightsError(
+            f"{printable(path)}: expected {expected}, got a 'segmenter', which labels points; "
+            "use it with `segment predict` and `segment evaluate`"
         )
 
 

@@ -19,6 +19,7 @@ from ..weights import Description, WeightsError, find_weights, list_pretrained, 
 from .familiarity import Ask, Familiarity, familiarity_of
 from .features import PointFeatures, layer_name, point_features, set_features, stack
 from .prepared import Form, Prepared, prepare_sets, prepare_sides
+from .segmentation import Segmentation
 from .target import Target, target_of
 from .temperature import temperature_of
 from .trained import (
@@ -141,6 +142,9 @@ class TrainedNetwork:
     def __repr__(self) -> str:
         attention = self.description.options.get("attention")
         parts = [f"model {self.description.model!r}" + (f" with {attention} attention" if attention else "")]
+        if self.description.model == "segmenter":
+            parts.append(f"labels points, {len(self.classes)} classes")
+            return f"<TrainedNetwork {printable(self.name)}: {', '.join(parts)}, on {self.device}>"
         if not self.description.model.endswith("-mixture"):
             normals = "points with normals" if self.view.normals else "points"
             parts.append(f"reads {self.view.points} {normals}")
@@ -301,6 +305,24 @@ class TrainedNetwork:
         sets, form = self._sets(points, normals, up, samples)
         with in_evaluation(self.network):
             return (self._point_features if per_point else self._pooled)(sets, form, name, samples)
+
+    def segment(
+        self, points: Any, features: Any = None, *, samples: int = 1, memory: float = 4.0, up: str | None = None
+    ) -> Segmentation:
+        """A class and a confidence for every point of one set or scene, in the order of the points.
+
+        Args:
+            points: An array (n, 3) of numpy or torch, or a file that `read_scan` reads, whose features are then used.
+            features: What is known of each point: {name: array (n,) or (n, width)}, such as {"normals": normals}, or
+                one array (n, width) of all features that the network reads, in their order.
+            samples: Average over this many cycles, if the network is random.
+            memory: Gigabytes that one pass may need; larger scenes are labelled in tiles.
+            up: The axis that is up, such as "y" or "-z" (default: z).
+        """
+        from .segment_arrays import segment_arrays
+
+        _check_samples(samples)
+        return segment_arrays(self, points, features, samples, memory, up)
 
     def save_pretrained(self, folder: str | Path, **options: Any) -> None:
         """Write model.safetensors, config.json and README.md, a model card, into a folder (needs the extra `hub`).

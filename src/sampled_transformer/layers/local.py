@@ -36,7 +36,9 @@ class LocalMerge(nn.Module):
         self.point = nn.Linear(inputs, width, bias=False)
         self.own = nn.Linear(inputs, width, bias=False)
         self.offset = nn.Linear(OFFSET, width, bias=False)
-        self.deep = nn.Sequential(nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
+        self.deep = (
+            nn.Sequential(nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
+        )
         self.norm = nn.BatchNorm1d(width)
 
     def forward(self, x: Tensor, level: Level, rows: Tensor | None = None) -> Tensor:

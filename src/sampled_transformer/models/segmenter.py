@@ -232,7 +232,9 @@ class Segmenter(nn.Module):
             there = values.isfinite().all(1, keepdim=True)
             if name not in self.optional and not bool(there.all()):
                 count = int((~there).sum())
-                raise ValueError(f"features: expected finite numbers for {name!r}, got NaN or infinity at {count} points")
+                raise ValueError(
+                    f"features: expected finite numbers for {name!r}, got NaN or infinity at {count} points"
+                )
             span = slice(begin, begin + width)
             values = (values.to(points.dtype) - self.feature_mean[span]) / self.feature_deviation[span]
             parts.append(torch.where(there, values, 0.0))

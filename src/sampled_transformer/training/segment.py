@@ -85,9 +85,7 @@ class Segment(Task):
         if not count:  # a crop without any label: nothing to learn, but all processes must go on
             return logits.sum() * 0.0
         smoothing = self.optimiser.label_smoothing
-        loss = cross_entropy(
-            logits, labels, self.weights.to(logits.device), ignore_index=-1, label_smoothing=smoothing
-        )
+        loss = cross_entropy(logits, labels, self.weights.to(logits.device), ignore_index=-1, label_smoothing=smoothing)
         if self.loss.also != "none":
             loss = loss + EXTRA_LOSSES[self.loss.also](logits.softmax(1), labels)
         right = ((logits.argmax(1) == labels) & known).sum()
@@ -192,6 +190,8 @@ class SegmentRun(Run):
         found = super().describe(row)
         view = asdict(cast(PointSplits, self.splits).view)
         data = {**found.notes["data"], **view, "features": dict(view["features"]), "optional": list(view["optional"])}
+        ignore = cast(SegmentSettings, self.settings).loss.ignore
+        data |= {"ignore": list(ignore)} if ignore else {}
         return replace(found, notes={**found.notes, "data": data})
 
     def result(self, finished: bool) -> dict[str, Any]:

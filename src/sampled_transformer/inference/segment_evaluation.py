@@ -1,0 +1,172 @@
+"""Evaluate a network that labels points on the test split of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..data import Pack
+from ..data.axes import turn_pack
+from ..data.errors import DataError
+from ..data.per_point import IGNORE, expect_point_labels
+from ..data.point_transforms import PointAugmentation
+from ..support.printable import printable
+from ..support.registry import listing
+from ..training.point_loading import NORMALS, PointBatches, PointView, ignore_classes, load_point_split, network_inputs
+from ..weights import load_model
+from .iou import iou_figures, per_class, point_confusion, set_ious
+from .metrics import confused_pairs
+from .segmentation import point_view_of
+from .trained import cycle_passes, pick_device
+
+
+def evaluate_points(
+    weights: Path,
+    source: str | None = None,
+    root: str | None = None,
+    *,
+    split: str = "test",
+    samples: int = 1,
+    without: tuple[str, ...] = (),
+    batch: int = 16,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Mean IoU, IoU per class and per set of a weights file on a split of a data set.
+
+    Args:
+        weights: The weights file.
+        source: Data set (default: the one that the network was trained on).
+        root: Folder that holds the data set, if it needs one.
+        split: "test" or "train".
+        samples: Average the probabilities over this many cycles.
+        without: Names of features to leave out, to see what they contribute.
+        batch: Sets per batch; scenes are read one by one.
+        device: Device (default: GPU if available).
+    """
+    for name, value in (("samples", samples), ("batch", batch)):
+        if value < 1:
+            raise ValueError(f"{name}: expected at least 1, got {value}")
+    place = pick_device(device)
+    network, description = load_model(weights, place)
+    view = point_view_of(description, str(weights))
+    data = description.notes.get("data", {})
+    ignored = _names(data.get("ignore"))
+    if source is None:
+        source, root = data.get("source"), data.get("root")
+    if not isinstance(source, str):
+        raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
+    pack = with_point_classes(load_point_split(source, root, split), tuple(description.classes), printable(source))
+    pack = ignore_classes(pack, [name for name in ignored if name in pack.point_classes])
+    if pack.up and view.up and pack.up != view.up:
+        pack = turn_pack(pack, pack.up, view.up)
+    check_pack(pack, view, without, printable(source))
+    return {
+        "weights": str(weights),
+        "data": source,
+        "split": split,
+        "sets": len(pack),
+        "points": view.points if view.part == "subset" else int(pack.counts().sum()),
+        "samples": samples,
+        "without": list(without),
+        **measure(network, pack, view, samples, without, batch),
+    }
+
+
+def measure(
+    network: torch.nn.Module, pack: Pack, view: PointView, samples: int, without: tuple[str, ...], batch: int
+) -> dict[str, Any]:
+    """All figures of a network on a pack."""
+    classes = len(pack.point_classes)
+    matrix = torch.zeros(classes, classes, dtype=torch.int64)
+    known_kinds = pack.labels is not None and bool(pack.classes) and not pack.has_numbers
+    kinds = torch.from_numpy(pack.labels) if known_kinds and pack.labels is not None else None
+    parts = None if kinds is None else parts_of_kinds(pack)
+    ious: list[Tensor] = []
+    place = next(network.parameters()).device
+    seen = 0
+    loader = PointBatches(pack, view, PointAugmentation(), batch if view.part == "subset" else 1)
+    for one in loader:
+        inputs = network_inputs(one.to(place), view)
+        inputs["features"] = {name: values for name, values in inputs["features"].items() if name not in without}
+        with torch.inference_mode():
+            scores = cycle_passes(network, lambda: network(**inputs).float().softmax(1), samples).mean(0).cpu()  # noqa: B023
+        labels, ptr = one.point_labels, one.ptr
+        assert labels is not None
+        assert ptr is not None
+        matrix += point_confusion(labels, scores.argmax(1), classes)
+        sets = len(ptr) - 1
+        own = None
+        if kinds is not None and parts is not None:  # as the field does: the category is known, its parts are asked for
+            own = parts[kinds[seen : seen + sets]]
+            scores = scores.masked_fill(~own.repeat_interleave(ptr.diff(), 0), -1.0)
+        ious.append(set_ious(labels, scores.argmax(1), ptr, classes, own))
+        seen += sets
+    per_set = torch.cat(ious)
+    result: dict[str, Any] = {**iou_figures(matrix), "instance_mean_iou": float(per_set.nanmean())}
+    if kinds is not None:
+        means = [per_set[kinds == number].nanmean() for number in kinds.unique().tolist()]
+        result["category_mean_iou"] = float(torch.stack(means).nanmean())
+    result["classes"] = per_class(matrix, pack.point_classes)
+    pairs = confused_pairs(matrix, pack.point_classes)
+    result["confused"] = [dict(zip(("class", "taken_for", "points"), pair, strict=True)) for pair in pairs]
+    result["confusion"] = matrix.tolist()
+    return result
+
+
+def parts_of_kinds(pack: Pack) -> Tensor:
+    """Which point classes the sets of each category have, (categories, point classes), from their labels."""
+    assert pack.labels is not None
+    assert pack.point_labels is not None
+    found = torch.zeros(len(pack.classes), len(pack.point_classes), dtype=torch.bool)
+    counts = pack.counts()
+    kinds = torch.from_numpy(pack.labels).repeat_interleave(torch.from_numpy(counts))
+    labels = torch.from_numpy(pack.point_labels.reshape(-1)).long()
+    known = labels != IGNORE
+    found[kinds[known], labels[known]] = True
+    return found
+
+
+def with_point_classes(pack: Pack, classes: tuple[str, ...], where: str) -> Pack:
+    """The pack, if its point classes are those of the network."""
+    if pack.point_classes != classes:
+        got = f"{listing(pack.point_classes)}"
+        raise DataError(f"{where}: expected the point classes of the network, {listing(classes)}, got {got}")
+    expect_point_labels(pack, where)
+    return pack
+
+
+def check_pack(pack: Pack, view: PointView, without: tuple[str, ...], where: str) -> None:
+    """Refuse data that lacks features which the network cannot do without."""
+    for name in without:
+        if name not in view.optional:
+            can = ", ".join(view.optional) or "nothing"
+            raise ValueError(f"without: expected what the network can do without ({can}), got {name!r}")
+    for name in view.features:
+        there = pack.normals is not None if name == NORMALS else name in pack.features
+        if not there and name not in view.optional:
+            raise DataError(f"{where}: expected the feature {name!r}, which the network reads, got none")
+
+
+def _names(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def table(result: dict[str, Any]) -> str:
+    """The figures for people."""
+    lines = [
+        f"{result['sets']} sets of {result['data']}, {result['split']} split"
+        + (f", without {', '.join(result['without'])}" if result["without"] else ""),
+        f"mean IoU {100 * result['mean_iou']:.2f} %, points right {100 * result['accuracy']:.2f} %, "
+        f"mean over sets {100 * result['instance_mean_iou']:.2f} %"
+        + (f", over categories {100 * result['category_mean_iou']:.2f} %" if "category_mean_iou" in result else ""),
+    ]
+    widest = max(len(printable(one["class"])) for one in result["classes"])
+    for one in result["classes"]:
+        iou = "   -  " if one["iou"] is None else f"{100 * one['iou']:5.1f} %"
+        lines.append(f"  {printable(one['class']):<{widest}}  {iou}  of {one['points']:,} points")
+    for one in result["confused"][:5]:
+        lines.append(f"  {printable(one['class'])} taken for {printable(one['taken_for'])}: {one['points']:,} points")
+    return "\n".join(lines)

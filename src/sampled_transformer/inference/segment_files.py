@@ -1,0 +1,143 @@
+"""Label the points of files: read a scan, ask the network, write the same scan with a class and a confidence.
+
+LAS and LAZ files that do not fit in memory are copied point by point into memory maps first, labelled tile by tile, and
+written piece by piece, so that the memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.axes import turn
+from ..data.errors import DataError
+from ..data.fields import Scan
+from ..data.scan_writer import ScanWriter
+from ..data.scans import STREAMED, iter_scan_chunks, read_scan, scan_bounds
+from ..training.point_loading import NORMALS, PointView
+from .segmentation import Points, Report, check_features, label_points, most_points
+from .tiles import slices
+
+BYTES_IN_MEMORY = 120  # per point of a file that is read as a whole: positions, features, labels, votes
+
+
+@dataclass(frozen=True)
+class SegmentQuestion:
+    """What to ask about files.
+
+    Args:
+        weights: The folder of a run, a weights file, or the name of shipped weights.
+        columns: Names of the columns of text files.
+        features: Where the network's features come from, {name: field}; a feature that is mapped to "" is left out.
+        up: The axis that is up in the files.
+        samples: Cycles to average over.
+        memory: Gigabytes.
+        coloured: Colour the points by class.
+        device: Device.
+    """
+
+    weights: str
+    columns: Sequence[str] | None = None
+    features: Mapping[str, str] = field(default_factory=dict)
+    up: str | None = None
+    samples: int = 1
+    memory: float = 4.0
+    coloured: bool = False
+    device: str | None = None
+
+
+@dataclass
+class Labelled:
+    """What became of a file."""
+
+    file: str
+    out: str | None = None
+    points: int = 0
+    classes: dict[str, int] = field(default_factory=dict)  # points of each class
+    confidence: float = 0.0  # mean
+    notes: list[str] = field(default_factory=list)
+
+
+def scan_features(scan: Scan, view: PointView, chosen: Mapping[str, str], axis: str | None) -> dict[str, np.ndarray]:
+    """The features of a scan by the names that the network knows; normals are turned with the points."""
+    known: dict[str, Any] = dict(scan.features)
+    if scan.normals is not None:
+        known[NORMALS] = scan.normals if axis is None else turn(scan.normals, axis)
+    found = {}
+    for name in view.features:
+        source = chosen.get(name, name)
+        if source in known:
+            found[name] = known[source]
+        elif name in chosen and source:
+            has = ", ".join(known) or "none"
+            raise DataError(f"features: expected one of the fields of the file ({has}), got {source!r}")
+    return found
+
+
+def label_file(
+    network: Any,
+    view: PointView,
+    classes: Sequence[str],
+    path: Path,
+    out: Path,
+    question: SegmentQuestion,
+    done: Report,
+) -> Labelled:
+    """Label one file and write the result."""
+    most = most_points(question.memory)
+    answer = Labelled(str(path))
+    with _opened(path, view, question, most) as (points, notes):
+        labels, confidence = label_points(network, view, points, samples=question.samples, most=most, report=done)
+        with ScanWriter(path, out, classes, coloured=question.coloured) as writer:
+            for some in slices(len(labels)):
+                writer.write(labels[some], confidence[some])
+    written = writer.written()
+    answer.out, answer.points = str(written.path), len(labels)
+    counts = np.bincount(labels, minlength=len(classes))
+    answer.classes = {name: int(count) for name, count in zip(classes, counts, strict=True) if count}
+    answer.confidence = float(confidence.mean())
+    answer.notes = [*notes, *written.notes]
+    return answer
+
+
+@contextmanager
+def _opened(path: Path, view: PointView, question: SegmentQuestion, most: int) -> Iterator[tuple[Points, list[str]]]:
+    """The points of a file with z up and the features that the network reads: in memory, or in memory maps."""
+    large = question.memory * 1e9 / 4 / BYTES_IN_MEMORY
+    if path.suffix.lower() not in STREAMED or view.part == "subset" or scan_bounds(path).count <= large:
+        scan = read_scan(path, question.columns)
+        positions = scan.points if question.up is None else turn(scan.points, question.up)
+        found, notes = check_features(view, scan_features(scan, view, question.features, question.up), len(scan))
+        yield Points(positions, found), notes
+        return
+    with tempfile.TemporaryDirectory(prefix="sampled-transformer-") as folder:
+        yield _mapped(path, view, question, Path(folder))
+
+
+def _mapped(path: Path, view: PointView, question: SegmentQuestion, folder: Path) -> tuple[Points, list[str]]:
+    """Copy a large file into memory maps, piece by piece."""
+    count = scan_bounds(path).count
+    positions = np.memmap(folder / "positions", np.float64, "w+", shape=(count, 3))
+    maps: dict[str, np.ndarray] = {}
+    begin = 0
+    for scan in iter_scan_chunks(path):
+        some = slice(begin, begin + len(scan))
+        if some.stop > count:
+            raise DataError(f"points: expected {count}, as the header says, got more")
+        positions[some] = scan.points if question.up is None else turn(scan.points, question.up)
+        for name, values in scan_features(scan, view, question.features, question.up).items():
+            if name not in maps:
+                width = view.features[name]
+                maps[name] = np.memmap(folder / f"feature{len(maps)}", np.float32, "w+", shape=(count, width))
+            maps[name][some] = values.reshape(len(scan), -1)
+        begin = some.stop
+    if begin != count:
+        raise DataError(f"points: expected {count}, as the header says, got {begin}")
+    found, notes = check_features(view, maps, count)
+    return Points(positions, found), notes

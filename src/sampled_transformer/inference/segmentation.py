@@ -1,0 +1,285 @@
+"""Label every point of a set or a scene with a trained network: at once while it fits, else in tiles with votes.
+
+A network of shapes was trained on subsets of a set. We deal the points of a larger set into subsets of that size, each
+of which covers all of it, so that every point is labelled once at the density that the network knows. A network of
+scenes sees the scene as it is: in one pass if memory allows, otherwise in tiles that overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..data.errors import DataError
+from ..geometry import space_filling_order
+from ..geometry.neighbourhoods import SPACING_RANK, measure_spacing
+from ..support.printable import printable
+from ..training.point_loading import PointView
+from ..weights import Description, WeightsError
+from .tiles import Tile, plan_tiles, slices
+from .trained import cycle_passes
+
+MEMORY = 4.0  # gigabytes, the usual limit
+FIXED_BYTES, BYTES_PER_POINT = 7e8, 3000  # what a pass needs: measured by benchmarks/segment.py
+SPACING_QUERIES = 50_000  # points whose neighbours tell the spacing of a scene
+MARGIN = 6.0  # width of a tile's margin, in cubes of the coarsest level
+SUBSETS = 16  # subsets of a shape in one pass
+
+Report = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """A class and a confidence for every point, in the order in which the points came."""
+
+    labels: np.ndarray  # int16 (n,), numbers of classes
+    confidence: np.ndarray  # float32 (n,), the probability of the class
+    classes: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def names(self) -> np.ndarray:
+        """The name of every point's class, (n,)."""
+        return np.array(self.classes)[self.labels]
+
+    def counts(self) -> dict[str, int]:
+        """The number of points of each class."""
+        found = np.bincount(self.labels, minlength=len(self.classes))
+        return dict(zip(self.classes, found.tolist(), strict=True))
+
+
+class Points(NamedTuple):
+    """Positions (n, 3) in the units of the file, and features (n, width) by name; arrays or memory maps."""
+
+    positions: np.ndarray
+    features: Mapping[str, np.ndarray]
+
+
+def point_view_of(description: Description, where: str) -> PointView:
+    """How the network of a weights file sees sets."""
+    if description.model != "segmenter":
+        got = f"a {description.model!r}"
+        raise WeightsError(f"{printable(where)}: expected a network that labels points, a 'segmenter', got {got}")
+    data = description.notes.get("data")
+    options = description.options
+    features = options.get("features") or {}
+    try:
+        assert isinstance(data, dict)
+        view = PointView(
+            data.get("points", 1024),
+            data.get("part", "subset"),
+            data.get("size", "unit"),
+            {str(name): int(width) for name, width in features.items()},
+            tuple(map(str, options.get("optional") or ())),
+            data.get("up") or "",
+        )
+        valid = type(view.points) is int and view.points > 0 and isinstance(view.up, str)
+        assert valid and view.part in ("subset", "crop") and view.size in ("unit", "kept")
+    except (AssertionError, AttributeError, TypeError, ValueError):
+        raise WeightsError(
+            f"{printable(where)}: expected a valid view of points in its notes, got {printable(str(data))}"
+        ) from None
+    return view
+
+
+def check_features(view: PointView, given: Mapping[str, np.ndarray], count: int) -> tuple[dict[str, Any], list[str]]:
+    """The features that the network reads, as (n, width), and what it goes on without; an error if it cannot."""
+    found: dict[str, Any] = {}
+    notes = []
+    for name, width in view.features.items():
+        values = given.get(name)
+        if values is None:
+            if name not in view.optional:
+                has = ", ".join(map(printable, given)) or "none"
+                raise DataError(f"features: expected {name} ({width} numbers per point), got {has}")
+            notes.append(f"without {name}, which the network can do without")
+            continue
+        values = values.reshape(len(values), -1) if values.ndim != 2 else values
+        if values.shape != (count, width):
+            raise DataError(f"{name}: expected the shape {(count, width)}, got {values.shape}")
+        missing = sum(int((~np.isfinite(values[some]).all(1)).sum()) for some in slices(count))
+        if missing and name not in view.optional:
+            raise DataError(f"{name}: expected finite numbers, got NaN or infinity at {missing} of {count} points")
+        if missing:
+            notes.append(f"{name} is missing at {missing} of {count} points")
+        found[name] = values
+    return found, notes
+
+
+def most_points(memory: float) -> int:
+    """How many points fit in one pass of a network of the usual size."""
+    if not memory > FIXED_BYTES / 1e9:
+        raise ValueError(f"memory: expected more than {FIXED_BYTES / 1e9:g} gigabytes, got {memory:g}")
+    return max(1000, int((memory * 1e9 - FIXED_BYTES) / BYTES_PER_POINT))
+
+
+def label_points(
+    network: nn.Module,
+    view: PointView,
+    points: Points,
+    *,
+    samples: int = 1,
+    most: int | None = None,
+    report: Report | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Class numbers int16 (n,) and their probabilities float32 (n,).
+
+    Args:
+        network: A `Segmenter` in evaluation mode.
+        view: How it sees sets.
+        points: Positions with z up, and the features that `check_features` gives.
+        samples: Average over this many cycles, if the network is random.
+        most: Points per pass (default: what `MEMORY` allows). A scene that has more is cut into tiles.
+        report: Called with the number of points that have been labelled since the last call.
+    """
+    count = len(points.positions)
+    ask = _Ask(network, samples)
+    most = most_points(MEMORY) if most is None else most
+    done = report or (lambda number: None)
+    if count == 0:
+        raise DataError("points: expected at least 1 point, got none")
+    if view.part == "subset":
+        return _in_subsets(ask, view, points, done)
+    on_disk = isinstance(points.positions, np.memmap) and count > most
+    spacing = _sampled_spacing(points.positions, most) if on_disk else scene_spacing(points.positions)
+    if count <= most:
+        answer = ask.probabilities(_placed(points, slice(None), _origin(points.positions)), spacing)
+        done(count)
+        return _best(answer.numpy())
+    return _in_tiles(ask, points, most, spacing, done)
+
+
+class _Ask:
+    """A network with its cycles: points and features -> probabilities."""
+
+    def __init__(self, network: nn.Module, samples: int) -> None:
+        self.network, self.samples = network, samples
+        self.device = next(network.parameters()).device
+
+    @torch.inference_mode()
+    def probabilities(
+        self, points: tuple[Tensor, dict[str, Tensor]], spacing: float | None, ptr: Tensor | None = None
+    ) -> Tensor:
+        positions, features = points
+        ptr = torch.tensor([0, len(positions)]) if ptr is None else ptr
+        given = None if spacing is None else torch.tensor([spacing], dtype=torch.float64, device=self.device)
+        arguments: dict[str, Any] = {
+            "features": {name: values.to(self.device) for name, values in features.items()},
+            "ptr": ptr.to(self.device),
+            "spacing": given,
+        }
+        place = positions.to(self.device)
+
+        def once() -> Tensor:
+            found: Tensor = self.network(place, **arguments).float().softmax(1)
+            return found
+
+        passes = cycle_passes(self.network, once, self.samples)
+        mean = passes[0] if len(passes) == 1 else passes.mean(0)
+        if not bool(mean.isfinite().all()):
+            raise DataError("the network's output is not finite")
+        return mean.cpu()
+
+
+def _best(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    labels = probabilities.argmax(1)
+    confidence = np.take_along_axis(probabilities, labels[:, None], 1)[:, 0]
+    return labels.astype(np.int16), confidence.astype(np.float32)
+
+
+def _in_subsets(ask: _Ask, view: PointView, points: Points, done: Report) -> tuple[np.ndarray, np.ndarray]:
+    """Deal the points, sorted along a curve, into subsets of the size that the network knows."""
+    positions = torch.from_numpy(view.place(np.asarray(points.positions)))
+    count = len(positions)
+    decks = -(-count // view.points)
+    order = space_filling_order(positions, "hilbert", bits=20, ptr=torch.tensor([0, count]))
+    features = {name: torch.from_numpy(np.ascontiguousarray(one)).float() for name, one in points.features.items()}
+    labels, confidence = np.empty(count, np.int16), np.empty(count, np.float32)
+    for begin in range(0, decks, SUBSETS):
+        hands = [order[number::decks] for number in range(begin, min(begin + SUBSETS, decks))]
+        rows = torch.cat(hands)
+        ptr = torch.tensor([0, *map(len, hands)]).cumsum(0)
+        some = (positions[rows].float(), {name: one[rows] for name, one in features.items()})
+        labels[rows.numpy()], confidence[rows.numpy()] = _best(ask.probabilities(some, None, ptr).numpy())
+        done(len(rows))
+    return labels, confidence
+
+
+def _origin(positions: np.ndarray) -> np.ndarray:
+    """The middle of a scene on the ground and its lowest point, as `PointView.place` takes them, without a copy."""
+    lower = np.min([positions[some].min(0) for some in slices(len(positions))], axis=0)
+    upper = np.max([positions[some].max(0) for some in slices(len(positions))], axis=0)
+    origin: np.ndarray = (lower + upper) / 2
+    origin[2] = lower[2]
+    return origin
+
+
+def _placed(points: Points, rows: Any, origin: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
+    """Some points as tensors. We subtract in float64: map coordinates would lose centimetres in float32."""
+    positions = torch.from_numpy((np.asarray(points.positions[rows], np.float64) - origin).astype(np.float32))
+    return positions, {
+        name: torch.from_numpy(np.array(values[rows], np.float32)) for name, values in points.features.items()
+    }
+
+
+def scene_spacing(positions: np.ndarray) -> float:
+    """The median distance to the 8th neighbour, of all points of a small scene or of some of a large one.
+
+    Where a point lies decides whether it is asked, so the order of the points does not matter.
+    """
+    from scipy.spatial import cKDTree
+
+    count = len(positions)
+    centred = np.asarray(positions, np.float64) - _origin(positions)
+    if count <= SPACING_QUERIES:
+        return float(measure_spacing(torch.from_numpy(centred), torch.tensor([0, count]))[0])
+    size = max(float(np.abs(centred).max()), np.finfo(np.float64).tiny)
+    asked = np.flatnonzero((centred / size) @ [7919.0, 6287.0, 4391.0] % 1.0 < SPACING_QUERIES / count)
+    if len(asked) == 0:  # as where all points coincide
+        asked = np.arange(1)
+    distance = cKDTree(centred).query(centred[asked], k=[SPACING_RANK + 1], workers=torch.get_num_threads())[0]
+    return float(np.median(distance))
+
+
+def _in_tiles(ask: _Ask, points: Points, most: int, spacing: float, done: Report) -> tuple[np.ndarray, np.ndarray]:
+    """Label tile by tile. In its margin a tile votes with less and less weight, so that no seams remain."""
+    count, origin = len(points.positions), _origin(points.positions)
+    levels, side = ask.network.levels, ask.network.side
+    margin = MARGIN * float(side) * spacing * 2.0 ** max(0, int(levels) - 2)  # type: ignore[arg-type]
+    votes: np.ndarray | None = None
+    for tile in plan_tiles(points.positions, max(1, most // 2)):
+        rows, distance = _members(points.positions, tile, margin)
+        found = ask.probabilities(_placed(points, rows, origin), spacing).numpy()
+        weight = np.clip(1 - distance / margin, 0.05, 1.0) if margin > 0 else np.ones(len(rows))
+        if votes is None:
+            votes = np.zeros((count, found.shape[1]), np.float32)
+        votes[rows] += weight[:, None].astype(np.float32) * found
+        done(int((distance == 0).sum()))
+    assert votes is not None
+    labels, confidence = np.empty(count, np.int16), np.empty(count, np.float32)
+    for some in slices(count):
+        labels[some], confidence[some] = _best(votes[some] / votes[some].sum(1, keepdims=True))
+    return labels, confidence
+
+
+def _members(positions: np.ndarray, tile: Tile, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of the points in a tile and its margin, and how far each lies outside the tile."""
+    rows, far = [], []
+    for some in slices(len(positions)):
+        distance = tile.distance(positions[some])
+        inside = np.flatnonzero(distance <= margin)
+        rows.append(inside + some.start)
+        far.append(distance[inside])
+    return np.concatenate(rows), np.concatenate(far)
+
+
+def _sampled_spacing(positions: np.ndarray, most: int) -> float:
+    """The spacing of a scene that does not fit in memory: the median over some of its tiles."""
+    tiles = plan_tiles(positions, max(1000, most // 8))
+    chosen = tiles[:: max(1, len(tiles) // 8)][:8]
+    return float(np.median([scene_spacing(positions[_members(positions, tile, 0.0)[0]]) for tile in chosen]))
