@@ -72,6 +72,9 @@ SOURCES: dict[str, Source] = {
         for variant, title in {"objbg": "OBJ-BG", "objonly": "OBJ-ONLY", "pbt50rs": "PB-T50-RS"}.items()
     },
     "shapenet": Source("shapenet", "ShapeNet-55: .npy clouds with the published file lists"),
+    "shapenetpart": Source("shapenetpart", "ShapeNetPart: 16 categories, every point one of 50 parts"),
+    "s3dis": Source("s3dis", "S3DIS: rooms in metres with colours, every point one of 13 classes"),
+    "semantickitti": Source("semantickitti", "SemanticKITTI: lidar scans in metres, every point one of 19 classes"),
     "folder": Source("folder", "your own files, one folder per class: meshes, clouds, text, arrays"),
 }
 
