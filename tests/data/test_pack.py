@@ -450,3 +450,23 @@ def test_bad_labels_and_features_are_named(arguments, message):
 def test_repr_names_what_points_carry():
     expected = "Pack(2 sets, 6 points in total, 3 point classes, normals, colour (3), height (1))"
     assert repr(point_pack([4, 2])) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"points": "x"}, "points: expected a whole number, got 'x'"),
+        ({"points": 5.5}, "points: expected a whole number, got 5.5"),
+        ({"points": True}, "points: expected a whole number, got True"),
+        ({"seed": None}, "seed: expected a whole number, got None"),
+        ({"colour": 1}, "options: expected points, seed for bricks, got 'colour'"),
+    ],
+)
+def test_options_of_data_sets_are_checked(options, message):
+    with pytest.raises(DataError, match=message):
+        load_data("bricks", "test", **options)
+
+
+def test_numbers_of_numpy_are_options_too():
+    assert load_data("bricks", "test", points=np.int64(5)).points.shape == (408, 5, 3)
+    assert load_data("bricks", "test", points=None).points.shape == (408, 512, 3)

@@ -206,6 +206,8 @@ def load(
         raise DataError(f"root: expected none, because scenes are made anew, got {root}")
     if split not in ("train", "test"):
         raise DataError(f"split: expected 'train' or 'test', got {split!r}")
+    if seed < 0:
+        raise DataError(f"seed: expected at least 0, got {seed}")
     if scenes < 1:
         raise DataError(f"scenes: expected at least 1, got {scenes}")
 
