@@ -437,6 +437,13 @@ def test_without_size_coordinates_are_those_of_the_pack():
         ({"point_labels": np.zeros((2, 3), int), "point_classes": ["a"]}, "point_labels: expected one per point"),
         ({"point_labels": np.zeros((2, 4), int)}, "point_classes: expected the names"),
         ({"features": {"speed": np.zeros((2, 3))}}, "feature_speed: expected one per point in every set"),
+        ({"point_labels": np.zeros(8, int), "point_classes": ["a"]}, "point_labels: expected one per point in every"),
+        ({"features": {"speed": 3.0 * np.ones(2)}}, "feature_speed: expected one per point in every set"),
+        (
+            {"features": {"a": [np.ones((4, 3)), np.ones((4, 2))]}},
+            "feature_a: expected the same columns .*, got 2",
+        ),
+        ({"normals": [np.ones((4, 3)), np.ones((4, 2))]}, "normals: expected the same columns in every set"),
         ({"features": {"a/b": np.zeros((2, 4))}}, "features: expected printable names without slashes, got 'a/b'"),
         ({"extras": {"feature_a": np.zeros(2)}}, "extras: expected names other than .* got 'feature_a'"),
         ({"extras": {"centre": np.zeros((2, 3))}}, "extras: expected names other than .* got 'centre'"),
