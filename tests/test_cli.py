@@ -42,7 +42,7 @@ def test_installed_program() -> None:
     ("arguments", "message"),
     [
         ([], "command: expected one of data, weights, pretrain, train, "),
-        (["data"], "command: expected one of list, info, pack, scene, got nothing (see sampled-transformer data --help)"),
+        (["data"], "command: expected one of list, info, pack, scene, got nothing (see sampled-transformer data "),
         (["trian"], "got 'trian'; did you mean 'train'?"),
         (["data", "pakc"], "command: expected one of info, list, pack, scene, got 'pakc'; did you mean 'pack'?"),
         (["data", "pack", "a"], "target: expected TARGET, got nothing"),

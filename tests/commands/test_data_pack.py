@@ -170,3 +170,25 @@ def test_classes_of_points_are_counted(tmp_path, capsys):
     write_pack(Pack.from_arrays(points, point_labels=labels, point_classes=["a", "b"]), tmp_path / "all.npz")
     assert main(["data", "pack", str(tmp_path / "all.npz"), str(tmp_path / "out.npz"), "--points", "3"]) == 0
     assert capsys.readouterr().out.endswith("out.npz: all 2 shapes with points in 2 classes\n")
+
+
+def test_the_seed_makes_the_scenes_also_without_points(tmp_path, capsys):
+    places = []
+    for seed in ("1", "1", "2"):
+        command = ["data", "pack", "brick-scenes", str(tmp_path / "out"), "--seed", seed, "--options.scenes", "1"]
+        assert main(command) == 0
+        places.append(read_pack(tmp_path / "out", "test").points)
+    assert np.array_equal(places[0], places[1])
+    assert not np.array_equal(places[0], places[2])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("seed", "1", "options: expected --seed, got --options.seed"),
+        ("scenes", "x", "scenes: expected a whole number, got 'x'"),
+    ],
+)
+def test_options_that_cannot_be(tmp_path, capsys, option, value, message):
+    assert main(["data", "pack", "brick-scenes", str(tmp_path / "out"), f"--options.{option}", value]) == 2
+    assert message in capsys.readouterr().err

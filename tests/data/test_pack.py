@@ -437,6 +437,13 @@ def test_without_size_coordinates_are_those_of_the_pack():
         ({"point_labels": np.zeros((2, 3), int), "point_classes": ["a"]}, "point_labels: expected one per point"),
         ({"point_labels": np.zeros((2, 4), int)}, "point_classes: expected the names"),
         ({"features": {"speed": np.zeros((2, 3))}}, "feature_speed: expected one per point in every set"),
+        ({"point_labels": np.zeros(8, int), "point_classes": ["a"]}, "point_labels: expected one per point in every"),
+        ({"features": {"speed": 3.0 * np.ones(2)}}, "feature_speed: expected one per point in every set"),
+        (
+            {"features": {"a": [np.ones((4, 3)), np.ones((4, 2))]}},
+            "feature_a: expected the same columns .*, got 2",
+        ),
+        ({"normals": [np.ones((4, 3)), np.ones((4, 2))]}, "normals: expected the same columns in every set"),
         ({"features": {"a/b": np.zeros((2, 4))}}, "features: expected printable names without slashes, got 'a/b'"),
         ({"extras": {"feature_a": np.zeros(2)}}, "extras: expected names other than .* got 'feature_a'"),
         ({"extras": {"centre": np.zeros((2, 3))}}, "extras: expected names other than .* got 'centre'"),
@@ -450,3 +457,23 @@ def test_bad_labels_and_features_are_named(arguments, message):
 def test_repr_names_what_points_carry():
     expected = "Pack(2 sets, 6 points in total, 3 point classes, normals, colour (3), height (1))"
     assert repr(point_pack([4, 2])) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"points": "x"}, "points: expected a whole number, got 'x'"),
+        ({"points": 5.5}, "points: expected a whole number, got 5.5"),
+        ({"points": True}, "points: expected a whole number, got True"),
+        ({"seed": None}, "seed: expected a whole number, got None"),
+        ({"colour": 1}, "options: expected points, seed for bricks, got 'colour'"),
+    ],
+)
+def test_options_of_data_sets_are_checked(options, message):
+    with pytest.raises(DataError, match=message):
+        load_data("bricks", "test", **options)
+
+
+def test_numbers_of_numpy_are_options_too():
+    assert load_data("bricks", "test", points=np.int64(5)).points.shape == (408, 5, 3)
+    assert load_data("bricks", "test", points=None).points.shape == (408, 512, 3)

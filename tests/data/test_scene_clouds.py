@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data import DataError, Pack
-from sampled_transformer.data.scene_clouds import SceneCloud, pack_scenes
+from sampled_transformer.data.scene_clouds import SceneCloud, pack_scenes, thin_out
 
 
 def cloud(count: int, seed: int = 0, **changes: Any) -> SceneCloud:
@@ -84,3 +84,30 @@ def test_nothing_to_pack() -> None:
         pack_scenes([], ["a"], "here")
     with pytest.raises(DataError, match=r"^points: expected at least 1, got 0$"):
         pack_scenes([cloud(6)], ["a", "b"], "here", points=0)
+
+
+def test_one_point_per_cube() -> None:
+    points = np.random.default_rng(0).uniform(-5, 5, (3000, 3))
+    rows = thin_out(points, 2.0, np.random.default_rng(0))
+    cubes = np.floor((points - points.min(0)) / 2).astype(int)
+    assert len(np.unique(cubes[rows], axis=0)) == len(rows) == len(np.unique(cubes, axis=0))
+    assert rows.tolist() == sorted(rows.tolist())
+    assert rows.tolist() == thin_out(points, 2.0, np.random.default_rng(0)).tolist()
+    assert rows.tolist() != thin_out(points, 2.0, np.random.default_rng(1)).tolist()
+    assert len(thin_out(points, 1e-9, np.random.default_rng(0))) == 3000
+    assert len(thin_out(points, 1e9, np.random.default_rng(0))) == 1
+
+
+def test_cubes_before_points() -> None:
+    thin = pack_scenes([cloud(500), cloud(400, 1)], ["a", "b"], "here", grid=4.0)
+    assert 10 < len(thin.points) < 800
+    few = pack_scenes([cloud(500), cloud(400, 1)], ["a", "b"], "here", grid=4.0, points=20)
+    assert few.points.shape == (2, 20, 3)
+    heights = np.split(thin.features["height"], thin.ptr[1:-1])
+    assert all(set(few.features["height"][number]) <= set(heights[number]) for number in (0, 1))
+    for grid in (0, -1.0, np.nan, np.inf):
+        with pytest.raises(DataError, match="grid: expected a positive number, got "):
+            pack_scenes([cloud(6)], ["a", "b"], "here", grid=grid)
+    broken = cloud(6, 1, points=np.full((6, 3), np.nan))
+    with pytest.raises(DataError, match="here: room 1: expected finite numbers"):
+        pack_scenes([cloud(6), broken], ["a", "b"], "here", grid=1.0)

@@ -56,6 +56,8 @@ def data_pack(
     folder = shapes_below(source, root)
     if options and source not in SOURCES:
         raise ValueError(f"options: expected none for a folder or pack of your own, got {', '.join(options)}")
+    for name in {"points", "normals", "seed"} & set(options or {}):
+        raise ValueError(f"options: expected --{name}, got --options.{name}")
     if up is not None and source in SOURCES and source != "folder":
         raise ValueError(f"up: expected none for the data set {source}, whose axes are known, got {up}")
     if column is not None and targets is None:

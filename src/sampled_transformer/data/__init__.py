@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,22 @@ class Source:
         unknown = [name for name in options if name not in known]
         if unknown:
             raise DataError(f"options: expected {', '.join(known)} for {self.module}, got {unknown[0]!r}")
+        for name, value in options.items():
+            _check_kind(name, str(signature(function).parameters[name].annotation), value)
         pack: Pack = function(root, split, **options)
         return pack
+
+
+def _check_kind(name: str, annotation: str, value: Any) -> None:
+    """Refuse an option of another type than its reader states, where it states a plain one: the program passes text."""
+    kinds = {"int": Integral, "float": Real, "bool": bool, "str": str, "None": type(None)}
+    allowed = annotation.split(" | ")
+    if any(kind not in kinds for kind in allowed):
+        return
+    fits = isinstance(value, tuple(kinds[kind] for kind in allowed))
+    if not fits or (isinstance(value, bool) and "bool" not in allowed):
+        words = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
+        raise DataError(f"{name}: expected {words[allowed[0]]}, got {value!r}")
 
 
 SOURCES: dict[str, Source] = {
@@ -72,6 +87,9 @@ SOURCES: dict[str, Source] = {
         for variant, title in {"objbg": "OBJ-BG", "objonly": "OBJ-ONLY", "pbt50rs": "PB-T50-RS"}.items()
     },
     "shapenet": Source("shapenet", "ShapeNet-55: .npy clouds with the published file lists"),
+    "shapenetpart": Source("shapenetpart", "ShapeNetPart: 16 categories, every point one of 50 parts"),
+    "s3dis": Source("s3dis", "S3DIS: rooms in metres with colours, every point one of 13 classes"),
+    "semantickitti": Source("semantickitti", "SemanticKITTI: lidar scans in metres, every point one of 19 classes"),
     "folder": Source("folder", "your own files, one folder per class: meshes, clouds, text, arrays"),
 }
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..support.printable import printable
 from .errors import DataError
 from .formats.npz import Header, read_arrays, write_arrays
-from .pack_checks import FIELDS, check_headers, check_values
+from .pack_checks import FIELDS, check_headers, check_rows, check_values
 from .per_point import PREFIX, settle_labels, stored_labels, width
 from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_with_size
 
@@ -124,8 +124,8 @@ class Pack:
         per_point = {"normals": normals, "point_labels": point_labels}
         per_point |= {f"{PREFIX}{name}": values for name, values in (features or {}).items()}
         for name, values in per_point.items():
-            if values is not None and [len(one) for one in values] != [len(one) for one in points]:
-                raise DataError(f"{name}: expected one per point in every set, got other lengths")
+            if values is not None:
+                check_rows(name, values, points)
         quantised = [quantise_with_size(one, normalise, f"points of set {i}") for i, one in enumerate(points)]
         packed, ptr = join_sets([one for one, _, _ in quantised])
         return cls(

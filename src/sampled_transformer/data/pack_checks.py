@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,15 @@ FIELDS = (
 def _expect(name: str, header: Header, kinds: str, shape: tuple[int, ...], what: str) -> None:
     if header.dtype.kind not in kinds or header.shape != shape:
         raise DataError(f"{name}: expected {what} of shape {shape}, got {header.dtype} {header.shape}")
+
+
+def check_rows(name: str, sets: Any, points: Any) -> None:
+    """Check that every set has one row of `sets` per point, and that all rows are equally wide."""
+    shapes = [np.shape(one) for one in sets]
+    if [shape[:1] for shape in shapes] != [np.shape(one)[:1] for one in points]:
+        raise DataError(f"{name}: expected one per point in every set, got other lengths")
+    if len({shape[1:] for shape in shapes}) > 1:
+        raise DataError(f"{name}: expected the same columns in every set, got {len({s[1:] for s in shapes})} widths")
 
 
 def check_headers(headers: Mapping[str, Header]) -> None:

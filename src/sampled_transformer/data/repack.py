@@ -66,8 +66,7 @@ def repack(
 
     `up_in_pack` is the axis that is up in a pack, and becomes z. Named data sets have an option `up` of their own.
     """
-    if points is not None:  # otherwise there is nothing to draw, and every data set has its own default
-        options |= {"points": points, "seed": seed}
+    options |= {"seed": seed} if points is None else {"points": points, "seed": seed}  # else its own default
     check_options(1 if points is None else points, normals)
     target = Path(target)
     loaded = load_splits(source, root, **options)

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .clouds import LONGEST_NAME
+from .content import row_keys
 from .errors import DataError
 from .pack import Pack, join_sets
 from .per_point import settle_labels
-from .quantise import quantise_normals, quantise_with_size
+from .quantise import check_coordinates, quantise_normals, quantise_with_size
 
 
 class SceneCloud(NamedTuple):
@@ -32,23 +33,27 @@ def pack_scenes(
     *,
     classes: Sequence[str] = (),
     points: int | None = None,
+    grid: float | None = None,
     seed: int = 0,
     up: str = "",
 ) -> Pack:
     """Pack clouds of any sizes, and keep their centres and scales.
 
-    `points` keeps that many random points per cloud, and all points of smaller clouds; `seed` fixes the choice. Error
-    messages name `where`, the file or folder that the clouds come from, and then the cloud.
+    `grid` keeps one random point per cube of this size, and then `points` that many random points per cloud, or all
+    points of smaller clouds; `seed` fixes the choice. Error messages name `where`, the file or folder that the clouds
+    come from, and then the cloud.
     """
     if points is not None and points < 1:
         raise DataError(f"points: expected at least 1, got {points}")
+    if grid is not None and not 0 < grid < np.inf:
+        raise DataError(f"grid: expected a positive number, got {grid}")
     stored = []
     first: SceneCloud | None = None
     for number, cloud in enumerate(clouds):
         first = cloud if first is None else first
         name = f"{where}: {cloud.name}"
         _check_kind(cloud, first, name)
-        rows = _rows(len(cloud.points), points, seed, number)
+        rows = _rows(cloud.points, points, grid, np.random.default_rng((seed, number)), name)
         places, centre, scale = quantise_with_size(cloud.points[rows], name=name)
         normals = None if cloud.normals is None else quantise_normals(cloud.normals[rows], name)
         labels = _labels(cloud.point_labels[rows], len(point_classes), name)
@@ -74,11 +79,23 @@ def pack_scenes(
     )
 
 
-def _rows(available: int, points: int | None, seed: int, number: int) -> np.ndarray | slice:
-    """The rows of cloud `number` to keep. They depend only on `seed` and `number`, not on other clouds."""
-    if points is None or points >= available:
-        return slice(None)
-    return np.random.default_rng((seed, number)).choice(available, points, replace=False, shuffle=False)
+def _rows(
+    places: np.ndarray, points: int | None, grid: float | None, generator: np.random.Generator, name: str
+) -> np.ndarray:
+    """The rows of a cloud to keep, in their order. Every cloud has its own generator, so that others do not matter."""
+    rows = np.arange(len(places)) if grid is None else thin_out(check_coordinates(places, name), grid, generator)
+    if points is None or points >= len(rows):
+        return rows
+    return np.sort(generator.choice(rows, points, replace=False, shuffle=False))
+
+
+def thin_out(points: np.ndarray, grid: float, generator: np.random.Generator) -> np.ndarray:
+    """The rows of one random point (n, 3) per cube of side `grid`, in their order."""
+    order = generator.permutation(len(points))
+    cubes = np.floor((points[order] - points.min(0)) / grid)
+    _, first = np.unique(row_keys(cubes), return_index=True)
+    kept: np.ndarray = np.sort(order[first])
+    return kept
 
 
 def _check_kind(cloud: SceneCloud, first: SceneCloud, name: str) -> None:

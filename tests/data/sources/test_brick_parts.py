@@ -57,6 +57,15 @@ def test_studs_are_round_and_point_up(packs: dict[str, Pack]) -> None:
     assert ((slope < 8) | (slope > 119)).mean() > 0.9
 
 
+def test_the_first_points_of_a_part_are_random_ones(packs: dict[str, Pack]) -> None:
+    """The file has them sorted; whoever takes the first ones must not get one side of the part alone."""
+    pack = packs["test"]
+    first = [np.abs(pack.points[:, :rows].mean(1) / 32767).max() for rows in (128, 1024)]
+    assert first[0] < 0.35
+    assert first[1] < 0.15
+    np.testing.assert_array_equal(load(None, "test").points, pack.points)
+
+
 def test_data_card_is_true(packs: dict[str, Pack]) -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in CARD.splitlines() if line.count("|") == 6]
     table = {row[0]: row[1:] for row in rows}

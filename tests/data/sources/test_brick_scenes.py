@@ -148,6 +148,7 @@ def test_scenes_as_a_data_set() -> None:
         ({"root": "here"}, "root: expected none, because scenes are made anew, got here"),
         ({"split": "val"}, "split: expected 'train' or 'test', got 'val'"),
         ({"scenes": 0}, "scenes: expected at least 1, got 0"),
+        ({"seed": -2}, "seed: expected at least 0, got -2"),
         ({"points": 10}, "points: expected 4096 to"),
     ],
 )

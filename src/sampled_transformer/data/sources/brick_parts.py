@@ -10,6 +10,8 @@ from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
+import numpy as np
+
 from ...support.printable import printable
 from ..clouds import take_points
 from ..errors import DataError
@@ -39,7 +41,7 @@ def read_coded(path: str | Path) -> Pack:
         raise DataError(f"{printable(path)}: expected arrays {', '.join(ARRAYS)}, got none called {missing[0]}")
     try:
         points, normals = decode(arrays["points"], arrays["normals"])
-        return Pack(
+        pack = Pack(
             points=points,
             normals=normals,
             names=arrays["names"],
@@ -49,3 +51,6 @@ def read_coded(path: str | Path) -> Pack:
         )
     except DataError as error:
         raise DataError(f"{printable(path)}: {error}") from None
+    # Coded points are sorted. Shuffled, the first ones of each part are random ones, whoever takes them.
+    rows = np.tile(np.arange(pack.points.shape[1]), (len(pack), 1))
+    return pack.keep_points(np.random.default_rng(0).permuted(rows, axis=1))

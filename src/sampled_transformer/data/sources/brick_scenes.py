@@ -26,7 +26,7 @@ Labels = Literal["primitive", "kind"]
 Layout = Literal["strewn", "built"]
 FEWEST, MOST = 4096, 5_000_000
 SIZES = (0.6, 1.0)  # radii of the parts; their real sizes are not known
-CELL = 1.8  # distance of neighbouring parts or stacks; two large parts just touch
+CELL = 1.8  # distance of neighbouring parts or stacks; the largest overlap a little
 LAYERS = 8  # of the highest stack
 ROUGHNESS = 0.01  # deviation of the ground from a plane
 SLOPE = 0.03  # deviation of its normals from the vertical
@@ -206,6 +206,8 @@ def load(
         raise DataError(f"root: expected none, because scenes are made anew, got {root}")
     if split not in ("train", "test"):
         raise DataError(f"split: expected 'train' or 'test', got {split!r}")
+    if seed < 0:
+        raise DataError(f"seed: expected at least 0, got {seed}")
     if scenes < 1:
         raise DataError(f"scenes: expected at least 1, got {scenes}")
 
