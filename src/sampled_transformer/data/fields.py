@@ -26,9 +26,9 @@ LABEL_NAMES = (
     "semantic",
     "sem_label",
     "ground_truth",
-    "class",
     "classification",
     "category",
+    "class",  # last, because that is how we write what a network says
 )
 COLOUR_NAMES = (("red", "green", "blue"), ("diffuse_red", "diffuse_green", "diffuse_blue"), ("r", "g", "b"))
 COLOUR_ARRAYS = ("colour", "color", "colours", "colors", "rgb")

@@ -12,7 +12,7 @@ from ..errors import DataError
 from .npz import EXPANSION
 from .point_files import Cloud, missing_reader, named_columns
 
-LONGEST_HEADER = 2000  # lines; comments may name classes
+LONGEST_HEADER = 10_000  # lines; comments may name classes
 PADDING = "#$%&~~"  # how pypcd4 names fields called _, which have no meaning
 
 

@@ -18,6 +18,7 @@ from .npz import array_names, read_array, read_arrays
 NORMAL_NAMES = (("nx", "ny", "nz"), ("normal_x", "normal_y", "normal_z"), ("normalx", "normaly", "normalz"))
 ARRAY_NAMES = ("points", "vertices", "xyz", "positions", "pos", "pc", "pointcloud", "data", "arr_0")
 ARRAY_NORMAL_NAMES = ("normals", "normal", "vertex_normals")
+ARRAY_LABEL_NAMES = ("labels", "label", "point_labels", "point_label")
 FACE_NAMES = ("faces", "triangles")
 NOT_A_SCAN = "a mesh has no points to label; expected a cloud, so draw points from its surface first"
 
@@ -131,8 +132,9 @@ def npz_fields(path: Path) -> tuple[dict[str, np.ndarray], dict[int, str]]:
         numeric = array.dtype.kind in "biuf" and array.ndim in (1, 2)
         if numeric and len(array) == len(table):
             fields[name] = array
-        elif numeric and len(array) > 1 and name.lower() in ("labels", "label", "point_labels", "point_label"):
-            raise DataError(f"{name}: expected one label per point ({len(table)}), got {len(array)}")
+        elif name.lower() in ARRAY_LABEL_NAMES and array.size > 1:
+            expected = f"expected one number per point ({len(table)})"
+            raise DataError(f"{name}: {expected}, got {array.dtype} {array.shape}")
     return fields, dict(enumerate(classes.tolist())) if classes.dtype.kind == "U" and classes.ndim == 1 else {}
 
 

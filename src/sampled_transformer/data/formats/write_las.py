@@ -51,28 +51,27 @@ class LasCopy:
     def __init__(
         self, source: Path, file: BinaryIO, classes: dict[int, str], *, compress: bool, coloured: bool = False
     ) -> None:
-        self.source, self.file, self.compress, self.coloured = source, file, compress, coloured
+        self.source, self.file, self.compress = source, file, compress
         self.notes: list[str] = []
-        self.closing = ExitStack()
-        self.reader = self.closing.enter_context(open_las(source))
         self.header = bytearray(_head(source))
         self.kind = self.header[104] & 0x3F  # the upper two bits say that the points are compressed
         if self.kind >= len(SIZES):
             raise DataError(f"point format: expected 0 to {len(SIZES) - 1}, got {self.kind}")
-        self.left = self.reader.header.point_count
-        self.written = 0
+        self.added: dict[str, np.dtype[Any]] = {"confidence": np.dtype("<f4")}
         limit = LARGEST_LEGACY_CLASS if self.kind < 6 else 255
         self.in_classification = max(classes) <= limit
         if not self.in_classification:
+            self.added["class"] = class_type(classes).newbyteorder("<")
             why = f"point format {self.kind} has no room for classes above {limit}"
             self.notes.append(f"the extra dimension 'class' has the classes, and classification is as before: {why}")
         self.coloured = coloured and self.kind in COLOUR_AT
         if coloured and not self.coloured:
             self.notes.append(f"not coloured: point format {self.kind} has no colours")
-        self.added: dict[str, np.dtype[Any]] = {"confidence": np.dtype("<f4")}
-        if not self.in_classification:
-            self.added["class"] = class_type(classes).newbyteorder("<")
-        self._write_head(classes)
+        with ExitStack() as opened:
+            self.reader = opened.enter_context(open_las(source))
+            self.left, self.written = self.reader.header.point_count, 0
+            self._write_head(classes)
+            self.closing = opened.pop_all()
 
     def write(self, labels: np.ndarray, confidence: np.ndarray) -> None:
         """Write the next points with these classes and confidences."""
@@ -94,7 +93,8 @@ class LasCopy:
             kept[:, place : place + 6] = np.ascontiguousarray(wide, "<u2").view(np.uint8)
         values = {"confidence": confidence, "class": labels}
         new = [np.ascontiguousarray(values[name], kind)[:, None].view(np.uint8) for name, kind in self.added.items()]
-        self._put(np.ascontiguousarray(np.concatenate([kept, *new], 1)))
+        with no_panics():
+            self._put(np.ascontiguousarray(np.concatenate([kept, *new], 1)))
         self.left -= len(labels)
         self.written += len(labels)
 
@@ -137,7 +137,7 @@ class LasCopy:
         described += b"".join(_description(name, kind) for name, kind in self.added.items())
         kept = [r for r, index in zip(records, is_index, strict=True) if not index and r.key not in dropped]
         kept.append(_record(EXTRA_RECORD, "extra bytes", described))
-        kept.append(_record(CLASS_RECORD, "classes", "\n".join(class_lines(classes)).encode()[:65535]))
+        kept.append(_record(CLASS_RECORD, "classes", "\n".join(class_lines(classes)).encode()))
         new_size = len(self.kept) + sum(kind.itemsize for kind in self.added.values())
         laz = None
         if self.compress:
