@@ -175,3 +175,23 @@ def test_labels_must_be_as_many_as_points(tmp_path: Path, count: int, message: s
 
     with pytest.raises(DataError, match=message):
         write()
+
+
+def test_names_of_records_end_at_a_zero_byte(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "laz-3")
+    data = bytearray(source.read_bytes())
+    place = data.index(b"laszip encoded\0\0")
+    data[place + 15] = 7
+    source.write_bytes(data)
+    new = laspy.read(copy(source))
+    np.testing.assert_array_equal(new.classification, LABELS)
+    assert len([record for record in new.vlrs if record.user_id == "somebody"]) == 1
+
+
+def test_a_header_that_is_too_short(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "las-3")
+    data = bytearray(source.read_bytes())
+    struct.pack_into("<H", data, 94, 20)
+    source.write_bytes(data)
+    with pytest.raises(DataError, match="expected a header of 227 bytes or more, got 20"):
+        copy(source)

@@ -99,3 +99,10 @@ def test_labels_must_be_as_many_as_points(tmp_path: Path) -> None:
     source = write_example(tmp_path, "pcd-ascii")
     with pytest.raises(DataError, match=r"labels: expected one per point \(40\), got 39"):
         write_pcd(source, parse_pcd(source), BytesIO(), LABELLED._replace(labels=LABELS[1:], confidence=CONFIDENCE[1:]))
+
+
+def test_a_field_name_that_the_reader_cuts_off_is_refused(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "pcd-binary")
+    source.write_bytes(source.read_bytes().replace(b"intensity label", b"intensity lab,l"))
+    with pytest.raises(DataError, match="field names: expected letters and digits, got x y z"):
+        copy(source)

@@ -27,6 +27,7 @@ DESCRIPTION = 192  # bytes that describe an extra dimension
 RECORD, EXTENDED = struct.Struct("<H16sHH32s"), struct.Struct("<H16sHQ32s")  # headers of variable length records
 ZIP_RECORD = "laszip encoded", 22204
 EXTRA_RECORD = "LASF_Spec", 4
+SMALLEST_HEADER = 227  # bytes, before LAS 1.3
 COPIED_AT_ONCE = 1 << 20  # bytes
 
 
@@ -159,7 +160,7 @@ class LasCopy:
         for start in range(0, len(described) - len(described) % DESCRIPTION, DESCRIPTION):
             text = described[start : start + DESCRIPTION]
             size = _extra_size(text)
-            if text[4:36].rstrip(b"\0").decode("utf-8", "replace").lower() not in self.added:
+            if text[4:36].partition(b"\0")[0].decode("utf-8", "replace").lower() not in self.added:
                 kept += range(place, place + size)
                 texts.append(text)
             place += size
@@ -199,13 +200,18 @@ class LasCopy:
 
 
 def _head(path: Path) -> bytes:
+    """The bytes of the public header block."""
     with open(path, "rb") as file:
-        start = file.read(96)
-        return start + file.read(struct.unpack_from("<H", start, 94)[0] - 96)
+        head = file.read(SMALLEST_HEADER).ljust(SMALLEST_HEADER, b"\0")
+        size = struct.unpack_from("<H", head, 94)[0]
+        if size < SMALLEST_HEADER:
+            raise DataError(f"damaged: expected a header of {SMALLEST_HEADER} bytes or more, got {size}")
+        return head + file.read(size - SMALLEST_HEADER)
 
 
 def _key(header: tuple[Any, ...]) -> tuple[str, int]:
-    return header[1].rstrip(b"\0").decode("utf-8", "replace"), header[2]
+    """The user and the number of a record; what follows the first zero byte of a name has no meaning."""
+    return header[1].partition(b"\0")[0].decode("utf-8", "replace"), header[2]
 
 
 def _records(data: bytes, count: int) -> tuple[list[Record], bytes]:
