@@ -50,9 +50,10 @@ class Scan:
         return len(self.points)
 
     def missing(self) -> dict[str, int]:
-        """The features that are NaN or infinite somewhere, and for how many points."""
+        """The features, or normals, that are NaN or infinite somewhere, and for how many points."""
         counts = {}
-        for name, values in self.features.items():
+        normals = {} if self.normals is None else {"normals": self.normals}
+        for name, values in (normals | self.features).items():
             known = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(1)
             counts[name] = int((~known).sum())
         return {name: count for name, count in counts.items() if count}

@@ -73,6 +73,7 @@ def iter_scan_chunks(
     path = Path(path)
     if size < 1:
         raise ValueError(f"size: expected at least 1, got {size}")
+    _checked_columns(path, columns)
     if path.suffix.lower() in STREAMED:
         with named_errors(printable(path)):
             check_size(path, LARGEST_STREAMED)

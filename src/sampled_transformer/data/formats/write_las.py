@@ -18,6 +18,7 @@ from ...support.palette import class_colours
 from ..errors import DataError
 from .labelled import class_lines, class_type
 from .las import CLASS_RECORD, LARGEST_LEGACY_CLASS, no_panics, open_las
+from .point_files import missing_reader
 
 SIZES = (20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67)  # bytes per point without extra bytes, by point format
 COLOUR_AT = {2: 20, 3: 28, 5: 28, 7: 30, 8: 30, 10: 30}  # where the colour is in a point, by point format
@@ -27,6 +28,8 @@ DESCRIPTION = 192  # bytes that describe an extra dimension
 RECORD, EXTENDED = struct.Struct("<H16sHH32s"), struct.Struct("<H16sHQ32s")  # headers of variable length records
 ZIP_RECORD = "laszip encoded", 22204
 EXTRA_RECORD = "LASF_Spec", 4
+INDEX_USER = "copc"  # of the records of a COPC file, which say where in the file to find which points
+WITH_WAVES = (4, 5, 9, 10)  # point formats with waveforms
 SMALLEST_HEADER = 227  # bytes, before LAS 1.3
 COPIED_AT_ONCE = 1 << 20  # bytes
 
@@ -129,29 +132,26 @@ class LasCopy:
             between = file.read(start - size)
         records, padding = _records(between, count)
         self.old_start = start
-        is_index = [record.key[0] == "copc" for record in records]
-        if any(is_index):
+        if any(record.key[0] == INDEX_USER for record in records):
             self.notes.append("the index of the COPC file is left out, since it holds for the old file only")
-        dropped = {ZIP_RECORD, CLASS_RECORD, EXTRA_RECORD}
-        extra = next((record for record in records if record.key == EXTRA_RECORD), None)
-        described, self.kept = self._kept_bytes(b"" if extra is None else extra.data)
+        extra = [record for record in records if record.key == EXTRA_RECORD]
+        described, self.kept = self._kept_bytes(b"".join(record.data for record in extra))
         described += b"".join(_description(name, kind) for name, kind in self.added.items())
-        kept = [r for r, index in zip(records, is_index, strict=True) if not index and r.key not in dropped]
-        kept.append(_record(EXTRA_RECORD, "extra bytes", described))
-        kept.append(_record(CLASS_RECORD, "classes", "\n".join(class_lines(classes)).encode()))
+        own = [extra[0]._replace(data=described) if extra else _record(EXTRA_RECORD, "extra bytes", described)]
+        own.append(_record(CLASS_RECORD, "classes", "\n".join(class_lines(classes)).encode()))
         new_size = len(self.kept) + sum(kind.itemsize for kind in self.added.values())
-        laz = None
         if self.compress:
-            import lazrs
-
+            lazrs = _lazrs()
             laz = lazrs.LazVlr.new_for_compression(self.kind, new_size - SIZES[self.kind])
-            kept.append(_record(ZIP_RECORD, "lazrs", laz.record_data()))
-        packed = b"".join(record.packed() for record in kept) + padding
-        struct.pack_into("<II", self.header, 96, size + len(packed), len(kept))
+            own.append(_record(ZIP_RECORD, "lazrs", laz.record_data()))
+        replaced = {ZIP_RECORD, CLASS_RECORD, EXTRA_RECORD}
+        kept = [record for record in records if record.key[0] != INDEX_USER and record.key not in replaced]
+        packed = b"".join(record.packed() for record in [*kept, *own]) + padding
+        struct.pack_into("<II", self.header, 96, size + len(packed), len(kept) + len(own))
         self.header[104] = self.kind | (0x80 if self.compress else 0)
         struct.pack_into("<H", self.header, 105, new_size)
         self.file.write(self.header + packed)
-        self.compressor = None if laz is None else lazrs.LasZipCompressor(self.file, laz)
+        self.compressor = lazrs.LasZipCompressor(self.file, laz) if self.compress else None
 
     def _kept_bytes(self, described: bytes) -> tuple[bytes, np.ndarray]:
         """The descriptions of the extra dimensions that stay, and which bytes of a point stay."""
@@ -174,11 +174,12 @@ class LasCopy:
     def _write_tail(self) -> None:
         """Copy what follows the points: extended records, waveforms."""
         size, minor = len(self.header), self.header[25]
-        waves = struct.unpack_from("<Q", self.header, 227)[0] if minor >= 3 and size >= 235 else 0
+        has_waves = minor >= 3 and size >= 235 and self.kind in WITH_WAVES
+        waves = struct.unpack_from("<Q", self.header, 227)[0] if has_waves else 0
         start, count = struct.unpack_from("<QI", self.header, 235) if minor >= 4 and size >= 247 else (0, 0)
         end = os.path.getsize(self.source)
         with open(self.source, "rb") as file:
-            if waves > self.old_start and (not count or waves < start):
+            if self.old_start < waves < end and (not count or waves < start):
                 struct.pack_into("<Q", self.header, 227, self.file.tell())
                 _copy(file, self.file, waves, start if count else end)
             if not count:
@@ -190,13 +191,21 @@ class LasCopy:
                 stop = start + EXTENDED.size + header[3]
                 if stop > end:
                     raise DataError("damaged: an extended record is longer than the file")
-                if _key(header)[0] != "copc":
+                if _key(header)[0] != INDEX_USER:
                     if start == waves:
                         struct.pack_into("<Q", self.header, 227, self.file.tell())
                     _copy(file, self.file, start, stop)
                     kept += 1
                 start = stop
         struct.pack_into("<QI", self.header, 235, new_start if kept else 0, kept)
+
+
+def _lazrs() -> Any:
+    try:
+        import lazrs
+    except ImportError:
+        raise missing_reader("lazrs") from None
+    return lazrs
 
 
 def _head(path: Path) -> bytes:

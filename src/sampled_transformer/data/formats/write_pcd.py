@@ -67,6 +67,8 @@ def _header(table: PcdTable, added: dict[str, np.ndarray], classes: dict[int, st
     known = ["_" if name.startswith(PADDING) else name for name in table.header.fields]
     if fields != known:  # pypcd4 stops reading at a sign that it does not expect
         raise DataError(f"field names: expected letters and digits, got {' '.join(fields)}")
+    if any(name in own and count != 1 for name, count in zip(fields, table.header.count, strict=True)):
+        raise DataError(f"{' and '.join(own)}: expected one value per point, got a field with several of that name")
     lines = []
     for line in table.lines:
         key, *values = line.split() or [""]
