@@ -59,7 +59,7 @@ def test_taking_some_points_takes_everything_along() -> None:
     ("names", "wanted", "chosen"),
     [
         (["class", "label"], None, "label"),
-        (["classification", "class"], None, "class"),
+        (["class", "classification"], None, "classification"),
         (["Class"], None, "class"),
         (["class", "label"], "Class", "class"),
         (["scalar_Truth", "label"], "scalar_truth", "truth"),

@@ -170,3 +170,17 @@ def test_a_damaged_source_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"scan\.laz: damaged or truncated"):
         write_scan(source, tmp_path / "out.laz", LABELS, CONFIDENCE, CLASSES)
     assert sorted(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("kind", ["ply-ascii", "pcd-binary", "laz-6", "npz"])
+def test_class_names_may_have_any_letters(tmp_path: Path, kind: str) -> None:
+    source = write_example(tmp_path, kind)
+    names = {0: "Gebäude", 1: "end_header", 2: "木 und Strauch"}
+    out = write_scan(source, tmp_path / f"out{source.suffix}", LABELS, CONFIDENCE, names).path
+    assert read_scan(out).classes == names
+
+
+def test_writing_needs_the_block(tmp_path: Path) -> None:
+    writer = ScanWriter(write_example(tmp_path, "npz"), tmp_path / "out.npz", CLASSES)
+    with pytest.raises(ValueError, match="write: expected a with block around it, got none"):
+        writer.write(LABELS, CONFIDENCE)

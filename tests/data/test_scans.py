@@ -196,6 +196,8 @@ def test_missing_files_and_sizes(tmp_path: Path) -> None:
         for name in ("a.las", "a.ply"):
             with pytest.raises(DataError, match=f"{name}: No such file"):
                 read(tmp_path / name)
+    with pytest.raises(ValueError, match=r"columns: expected none for \.las files"):
+        list(iter_scan_chunks(tmp_path / "a.las", columns=["x", "y", "z"]))
     with pytest.raises(ValueError, match="size: expected at least 1, got 0"):
         list(iter_scan_chunks(tmp_path / "a.las", 0))
 

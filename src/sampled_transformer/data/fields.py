@@ -26,9 +26,9 @@ LABEL_NAMES = (
     "semantic",
     "sem_label",
     "ground_truth",
-    "class",
     "classification",
     "category",
+    "class",  # last, because that is how we write what a network says
 )
 COLOUR_NAMES = (("red", "green", "blue"), ("diffuse_red", "diffuse_green", "diffuse_blue"), ("r", "g", "b"))
 COLOUR_ARRAYS = ("colour", "color", "colours", "colors", "rgb")
@@ -50,9 +50,10 @@ class Scan:
         return len(self.points)
 
     def missing(self) -> dict[str, int]:
-        """The features that are NaN or infinite somewhere, and for how many points."""
+        """The features, or normals, that are NaN or infinite somewhere, and for how many points."""
         counts = {}
-        for name, values in self.features.items():
+        normals = {} if self.normals is None else {"normals": self.normals}
+        for name, values in (normals | self.features).items():
             known = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(1)
             counts[name] = int((~known).sum())
         return {name: count for name, count in counts.items() if count}

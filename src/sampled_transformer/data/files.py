@@ -180,7 +180,7 @@ def _read_raw(path: Path) -> Mesh | Cloud:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
-    with only_data_errors(path):
+    with only_data_errors(path), np.errstate(over="ignore", invalid="ignore"):  # check_raw rejects infinities and NaN
         return check_raw(reader(path))
 
 
@@ -188,8 +188,7 @@ def _read_raw(path: Path) -> Mesh | Cloud:
 def only_data_errors(path: Path) -> Iterator[None]:
     """Turn whatever a damaged file raises into a DataError, so that the caller can go on to the next file."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # check_coordinates rejects infinities and NaN
-            yield
+        yield
     except DataError:
         raise
     except OSError as error:

@@ -88,9 +88,12 @@ class ScanWriter:
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._copy: LasCopy | None = None
         self._block = self._writing()
+        self._is_open = False
 
     def write(self, labels: np.ndarray, confidence: np.ndarray) -> None:
         """Give the next points, in the order of the file, their class numbers (n,) and confidences (n,)."""
+        if not self._is_open:
+            raise ValueError("write: expected a with block around it, got none")
         labels, confidence = np.asarray(labels), np.asarray(confidence)
         if labels.ndim != 1 or labels.dtype.kind not in "iu":
             raise ValueError(f"labels: expected integers of shape (n,), got {labels.dtype} {labels.shape}")
@@ -113,11 +116,13 @@ class ScanWriter:
 
     def __enter__(self) -> ScanWriter:
         self._block.__enter__()
+        self._is_open = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self._is_open = False
         return self._block.__exit__(kind, error, trace)
 
     @contextmanager
@@ -199,10 +204,10 @@ def output_path(source: Path, out: Path) -> tuple[Path, list[str]]:
     path = out if wanted == own else out.with_suffix(own)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"out: expected a file in an existing folder, got {printable(path)!r}")
-    taken = [source, *filter(None, [label_file(source) if suffix == ".bin" else None])]
-    if path.exists() and any(path.samefile(file) for file in taken if file.exists()):
+    taken = [source, label_file(source) if suffix == ".bin" else None]
+    if path.exists() and any(file is not None and file.exists() and path.samefile(file) for file in taken):
         raise ValueError(f"out: expected another file than the scan and its labels, got {printable(path)!r}")
-    notes = [] if wanted == own else [f"written as {path.name}, since {suffix} has no room for classes"]
+    notes = [] if wanted == own else [f"written as {printable(path.name)}, since {suffix} has no room for classes"]
     return path, notes
 
 

@@ -58,11 +58,12 @@ def read_scan(path: str | Path, columns: Sequence[str] | None = None, *, label: 
         with only_data_errors(path):
             if path.suffix.lower() in STREAMED:
                 return _joined(list(_las_scans(path, SLICE, label)))
-            return _read_whole(path, names, label)
+            with np.errstate(over="ignore", invalid="ignore"):  # scan_of rejects infinities and NaN
+                return _read_whole(path, names, label)
 
 
 def iter_scan_chunks(
-    path: str | Path, size: int = 1_000_000, columns: Sequence[str] | None = None, *, label: str | None = None
+    path: str | Path, size: int = SLICE, columns: Sequence[str] | None = None, *, label: str | None = None
 ) -> Iterator[Scan]:
     """Read a scan in pieces of at most `size` points, in the order of the file.
 
@@ -72,6 +73,7 @@ def iter_scan_chunks(
     path = Path(path)
     if size < 1:
         raise ValueError(f"size: expected at least 1, got {size}")
+    _checked_columns(path, columns)
     if path.suffix.lower() in STREAMED:
         with named_errors(printable(path)):
             check_size(path, LARGEST_STREAMED)
@@ -116,7 +118,8 @@ def _las_scans(path: Path, size: int, label: str | None) -> Iterator[Scan]:
     divisor, classes = colour_divisor(path), las_classes(path)
     first: Scan | None = None
     for part in las_chunks(path, size):
-        scan = scan_of(las_fields(part, divisor), label if first is None else first.label_name, classes)
+        with np.errstate(over="ignore", invalid="ignore"):  # scan_of rejects infinities and NaN
+            scan = scan_of(las_fields(part, divisor), label if first is None else first.label_name, classes)
         first = first or scan
         yield scan
     if first is None:

@@ -30,3 +30,7 @@ def test_numbers_as_words_are_short_and_exact() -> None:
     assert words(np.array([3, 200], np.uint8)) == [b"3", b"200"]
     values = np.random.default_rng(0).uniform(0, 1e-4, 1000).astype(np.float32)
     np.testing.assert_array_equal(np.float32([float(word) for word in words(values)]), values)
+
+
+def test_class_names_that_are_too_long_for_a_header_are_left_out() -> None:
+    assert class_lines(dict.fromkeys(range(1000), "a" * 100)) == []

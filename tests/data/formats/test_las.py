@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.formats.las import SLICE, read_las
+from sampled_transformer.data.formats.las import (
+    SLICE,
+    colour_divisor,
+    las_bounds,
+    las_chunks,
+    las_classes,
+    las_fields,
+    no_panics,
+    read_las,
+)
 
 
 def write_las(path, points: np.ndarray, version: str = "1.2") -> bytes:
@@ -87,3 +96,41 @@ def test_truncated(tmp_path, ending):
     (tmp_path / f"a.{ending}").write_bytes(data[:-50])
     with pytest.raises(DataError, match=r"header claims 100 points|no chunk table"):
         read_las(tmp_path / f"a.{ending}")
+
+
+def test_fields_colours_and_bounds(tmp_path):
+    las = laspy.create(point_format=7, file_version="1.4")
+    las.header.scales = [0.01] * 3
+    las.x, las.y, las.z = np.array([[1.0, 2], [3, 4], [5, 6]])
+    las.red, las.green, las.blue = np.array([[0, 200], [100, 0], [0, 0]])
+    las.scan_angle, las.classification = np.array([5000, -5000]), np.array([2, 250])
+    las.write(tmp_path / "a.laz")
+    assert colour_divisor(tmp_path / "a.laz") == 255  # as many programs write them
+    fields = las_fields(next(las_chunks(tmp_path / "a.laz", 10)), 255)
+    np.testing.assert_allclose(fields["colour"], [[0, 100 / 255, 0], [200 / 255, 0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(fields["scan_angle"], [30, -30], rtol=1e-6)
+    assert fields["classification"].tolist() == [2, 250]
+    assert not {"X", "red", "green", "blue"} & fields.keys()
+    count, lower, upper = las_bounds(tmp_path / "a.laz")
+    assert count == 2
+    np.testing.assert_allclose([lower, upper], [[1, 3, 5], [2, 4, 6]])
+    assert las_classes(tmp_path / "a.laz") == {}
+    las.red = np.array([0, 256])
+    las.write(tmp_path / "a.laz")
+    assert colour_divisor(tmp_path / "a.laz") == 65535
+
+
+def test_chunks_are_the_points_in_order(tmp_path):
+    points = random_points(100)
+    write_las(tmp_path / "a.las", points)
+    parts = list(las_chunks(tmp_path / "a.las", 30))
+    assert [len(part) for part in parts] == [30, 30, 30, 10]
+    np.testing.assert_allclose(np.concatenate([part.x for part in parts]), points[:, 0], rtol=0, atol=0.0006)
+
+
+def test_a_panic_is_an_error_like_any_other():
+    class PanicException(BaseException):
+        """As pyo3 raises it."""
+
+    with pytest.raises(DataError, match="damaged LAZ data"), no_panics():
+        raise PanicException

@@ -8,7 +8,7 @@ import trimesh
 
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.formats.meshes import Mesh
-from sampled_transformer.data.formats.ply import read_ply
+from sampled_transformer.data.formats.ply import parse_ply, ply_fields, read_ply
 from sampled_transformer.data.formats.point_files import Cloud
 
 VERTICES = [[0.0, 0.0, 0.5], [1.0, 0.0, 0.5], [1.0, 1.0, 0.5], [0.0, 1.0, 0.5], [0.5, 0.5, 2.0]]
@@ -105,3 +105,24 @@ def test_bad_files(tmp_path, data, message):
     (tmp_path / "a.ply").write_bytes(data)
     with pytest.raises(DataError, match=message):
         read_ply(tmp_path / "a.ply")
+
+
+def test_a_comment_may_mention_the_end_of_the_header(tmp_path):
+    data = header("1", "ascii").replace(b"element", b"comment class 0 end_header\nelement", 1) + b"1 2 3\n"
+    (tmp_path / "a.ply").write_bytes(data)
+    assert read_ply(tmp_path / "a.ply").points.tolist() == [[1, 2, 3]]
+
+
+def test_what_a_file_holds_beside_its_points(tmp_path):
+    (tmp_path / "a.ply").write_bytes(ply("binary_big_endian", [], extra_element=True))
+    parsed = parse_ply(tmp_path / "a.ply")
+    assert {name: values.tolist() for name, values in ply_fields(parsed).items()} == {
+        "x": [x for x, _, _ in VERTICES],
+        "red": [200] * 5,
+        "y": [y for _, y, _ in VERTICES],
+        "z": [z for _, _, z in VERTICES],
+    }
+    assert "comment made by a test" in parsed.header
+    (tmp_path / "b.ply").write_bytes(ply("ascii", [[0, 1, 2]]))
+    with pytest.raises(DataError, match="a mesh has no points to label"):
+        ply_fields(parse_ply(tmp_path / "b.ply"))

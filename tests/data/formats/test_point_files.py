@@ -74,10 +74,11 @@ def test_fields_of_npz(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"points": TABLE[:, :3], "labels": np.arange(2)}, r"labels: expected one label per point \(3\), got 2"),
+        ({"points": TABLE[:, :3], "labels": np.arange(2)}, r"labels: expected one number per point \(3\), got int64"),
+        ({"points": TABLE[:, :3], "label": np.array(["a"] * 3)}, "label: expected one number per point .* got <U1"),
         ({"points": TABLE[:, :3], "faces": np.array([[0, 1, 2]])}, "a mesh has no points to label"),
         ({"points": TABLE[None, :, :3]}, r"expected a table of shape \(n, 3\) or wider, got \(1, 3, 3\)"),
-        ({"points": TABLE[:, :3], "normals": TABLE[:2, 3:]}, "expected one value per point|equal lengths"),
+        ({"points": TABLE[:, :3], "normals": TABLE[:2, 3:]}, r"normals: expected numbers of shape \(3, 3\)"),
         ({"points": TABLE[:, :3], "junk": np.array([None])}, "junk"),
     ],
 )

@@ -175,3 +175,58 @@ def test_labels_must_be_as_many_as_points(tmp_path: Path, count: int, message: s
 
     with pytest.raises(DataError, match=message):
         write()
+
+
+def test_names_of_records_end_at_a_zero_byte(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "laz-3")
+    data = bytearray(source.read_bytes())
+    place = data.index(b"laszip encoded\0\0")
+    data[place + 15] = 7
+    source.write_bytes(data)
+    new = laspy.read(copy(source))
+    np.testing.assert_array_equal(new.classification, LABELS)
+    assert len([record for record in new.vlrs if record.user_id == "somebody"]) == 1
+
+
+def test_a_header_that_is_too_short(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "las-3")
+    data = bytearray(source.read_bytes())
+    struct.pack_into("<H", data, 94, 20)
+    source.write_bytes(data)
+    with pytest.raises(DataError, match="expected a header of 227 bytes or more, got 20"):
+        copy(source)
+
+
+def test_two_records_of_extra_dimensions_become_one(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "las-3")
+    las = laspy.read(source)
+    las.add_extra_dim(laspy.ExtraBytesParams("second", np.uint8))
+    las.second = np.arange(COUNT, dtype=np.uint8)
+    las.write(source)
+    data = bytearray(source.read_bytes())
+    place = data.index(b"LASF_Spec") - 2
+    both = data[place + 54 : place + 54 + 384]
+    head = data[place : place + 54]
+    struct.pack_into("<H", head, 20, 192)
+    data[place : place + 54 + 384] = head + both[:192] + head + both[192:]
+    struct.pack_into(
+        "<II", data, 96, struct.unpack_from("<I", data, 96)[0] + 54, struct.unpack_from("<I", data, 100)[0] + 1
+    )
+    source.write_bytes(data)
+    new = laspy.read(copy(source))
+    assert list(new.point_format.extra_dimension_names) == ["amplitude", "second", "confidence"]
+    np.testing.assert_array_equal(new.second, np.arange(COUNT))
+    np.testing.assert_array_equal(new.confidence, CONFIDENCE)
+
+
+def test_waveforms_behind_the_points_stay(tmp_path: Path) -> None:
+    header = laspy.LasHeader(point_format=4, version="1.3")
+    las = laspy.LasData(header)
+    las.x = las.y = las.z = np.arange(COUNT, dtype=float)
+    las.write(tmp_path / "scan.las")
+    data = bytearray((tmp_path / "scan.las").read_bytes())
+    struct.pack_into("<Q", data, 227, len(data))
+    waves = b"waveform" * 9
+    (tmp_path / "scan.las").write_bytes(data + waves)
+    copied = copy(tmp_path / "scan.las").read_bytes()
+    assert copied[struct.unpack_from("<Q", copied, 227)[0] :] == waves

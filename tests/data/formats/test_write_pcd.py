@@ -99,3 +99,18 @@ def test_labels_must_be_as_many_as_points(tmp_path: Path) -> None:
     source = write_example(tmp_path, "pcd-ascii")
     with pytest.raises(DataError, match=r"labels: expected one per point \(40\), got 39"):
         write_pcd(source, parse_pcd(source), BytesIO(), LABELLED._replace(labels=LABELS[1:], confidence=CONFIDENCE[1:]))
+
+
+def test_a_field_name_that_the_reader_cuts_off_is_refused(tmp_path: Path) -> None:
+    source = write_example(tmp_path, "pcd-binary")
+    source.write_bytes(source.read_bytes().replace(b"intensity label", b"intensity lab,l"))
+    with pytest.raises(DataError, match="field names: expected letters and digits, got x y z"):
+        copy(source)
+
+
+def test_a_field_of_our_name_with_several_values_is_refused(tmp_path: Path) -> None:
+    header = "VERSION 0.7\nFIELDS x y z class\nSIZE 4 4 4 1\nTYPE F F F U\nCOUNT 1 1 1 4\nWIDTH 1\nHEIGHT 1\n"
+    header += "VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 1\nDATA binary\n"
+    (tmp_path / "a.pcd").write_bytes(header.encode() + bytes(16))
+    with pytest.raises(DataError, match="class and confidence: expected one value per point, got a field with several"):
+        copy(tmp_path / "a.pcd", Labelled(np.zeros(1, np.uint8), np.zeros(1, np.float32), {0: "a"}))

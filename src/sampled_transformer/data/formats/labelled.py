@@ -10,6 +10,7 @@ import numpy as np
 from ...support.palette import class_colours
 
 COLOUR = ("red", "green", "blue")
+LONGEST = 60_000  # bytes of all class names; records of LAS and headers of PLY that we read have 65,535
 
 
 class Labelled(NamedTuple):
@@ -34,8 +35,9 @@ def class_type(classes: dict[int, str]) -> np.dtype[np.unsignedinteger]:
 
 
 def class_lines(classes: dict[int, str]) -> list[str]:
-    """The classes as text, one per line: "class 0 ground"."""
-    return [f"class {number} {' '.join(name.split())}" for number, name in classes.items()]
+    """The classes as text, one per line: "class 0 ground". None, if they are too long for a header."""
+    lines = [f"class {number} {' '.join(name.split())}" for number, name in classes.items()]
+    return lines if sum(len(line.encode()) + 10 for line in lines) <= LONGEST else []
 
 
 def classes_in(lines: Iterable[str]) -> dict[int, str]:

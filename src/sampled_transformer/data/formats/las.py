@@ -87,7 +87,7 @@ def las_fields(part: Any, divisor: int) -> dict[str, np.ndarray]:
 
 
 def colour_divisor(path: Path) -> int:
-    """What brightest colours are in this file: 65535 as the format says, or 255, as many programs write them."""
+    """The number for full brightness in this file: 65535, as the format says, or 255, as many programs write it."""
     with open_las(path) as file:
         if "red" not in file.header.point_format.dimension_names:
             return 65535

@@ -12,7 +12,7 @@ from ..errors import DataError
 from .npz import EXPANSION
 from .point_files import Cloud, missing_reader, named_columns
 
-LONGEST_HEADER = 2000  # lines; comments may name classes
+LONGEST_HEADER = 10_000  # lines; comments may name classes
 PADDING = "#$%&~~"  # how pypcd4 names fields called _, which have no meaning
 
 
@@ -44,7 +44,7 @@ def parse_pcd(path: Path) -> PcdTable:
     with open(path, "rb") as file:
         lines: list[str] = []
         while not (lines and lines[-1].startswith("DATA")):
-            line = file.readline(4096).decode("ascii", "replace")
+            line = file.readline(4096).decode("utf-8", "surrogateescape")
             if not line or len(lines) > LONGEST_HEADER:
                 raise DataError("not a PCD file; expected a header that ends with a DATA line")
             lines.append(line.strip())

@@ -94,9 +94,9 @@ def read_ply(path: Path) -> Mesh | Cloud:
 def parse_ply(path: Path) -> PlyFile:
     """Read the header, the vertices, and the faces if there are any."""
     data = path.read_bytes()
-    end = data.find(b"end_header", 0, 65_536)
+    end = data.find(b"\nend_header", 0, 65_536) + 1
     start = data.find(b"\n", end) + 1
-    if not data.startswith(b"ply") or end < 0 or start == 0:
+    if not data.startswith(b"ply") or end == 0 or start == 0:
         raise DataError("expected a PLY header from 'ply' to 'end_header'")
     encoding, elements = _parse_header(data[:end].decode("ascii", "replace"))
     body = data[start:]

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import DataError
-from ..quantise import check_coordinates
 from .npz import array_names, read_array, read_arrays
 
 NORMAL_NAMES = (("nx", "ny", "nz"), ("normal_x", "normal_y", "normal_z"), ("normalx", "normaly", "normalz"))
 ARRAY_NAMES = ("points", "vertices", "xyz", "positions", "pos", "pc", "pointcloud", "data", "arr_0")
 ARRAY_NORMAL_NAMES = ("normals", "normal", "vertex_normals")
+ARRAY_LABEL_NAMES = ("labels", "label", "point_labels", "point_label")
 FACE_NAMES = ("faces", "triangles")
 NOT_A_SCAN = "a mesh has no points to label; expected a cloud, so draw points from its surface first"
 
@@ -123,7 +123,9 @@ def npz_fields(path: Path) -> tuple[dict[str, np.ndarray], dict[int, str]]:
     fields = {name: table[:, place] for place, name in enumerate(names)}
     normals = [name for name in ARRAY_NORMAL_NAMES if name in arrays][:1]
     if normals:
-        own = check_coordinates(arrays.pop(normals[0]), "normals")
+        own = arrays.pop(normals[0])
+        if own.shape != (len(table), 3) or own.dtype.kind not in "fiu":
+            raise DataError(f"normals: expected numbers of shape {(len(table), 3)}, got {own.dtype} {own.shape}")
         fields = {name: values for name, values in fields.items() if name not in ("nx", "ny", "nz")}
         fields |= {name: own[:, place] for place, name in enumerate(("nx", "ny", "nz"))}
     classes = arrays.pop("point_classes", np.empty(0, np.str_))
@@ -131,9 +133,11 @@ def npz_fields(path: Path) -> tuple[dict[str, np.ndarray], dict[int, str]]:
         numeric = array.dtype.kind in "biuf" and array.ndim in (1, 2)
         if numeric and len(array) == len(table):
             fields[name] = array
-        elif numeric and len(array) > 1 and name.lower() in ("labels", "label", "point_labels", "point_label"):
-            raise DataError(f"{name}: expected one label per point ({len(table)}), got {len(array)}")
-    return fields, dict(enumerate(classes.tolist())) if classes.dtype.kind == "U" and classes.ndim == 1 else {}
+        elif name.lower() in ARRAY_LABEL_NAMES and array.size > 1:
+            expected = f"expected one number per point ({len(table)})"
+            raise DataError(f"{name}: {expected}, got {array.dtype} {array.shape}")
+    names = classes.tolist() if classes.dtype.kind == "U" and classes.ndim == 1 else []
+    return fields, {number: name for number, name in enumerate(names) if name}
 
 
 def npy_fields(path: Path, columns: list[str] | None = None) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from ...support.palette import class_colours
 from ..errors import DataError
 from .labelled import class_lines, class_type
 from .las import CLASS_RECORD, LARGEST_LEGACY_CLASS, no_panics, open_las
+from .point_files import missing_reader
 
 SIZES = (20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67)  # bytes per point without extra bytes, by point format
 COLOUR_AT = {2: 20, 3: 28, 5: 28, 7: 30, 8: 30, 10: 30}  # where the colour is in a point, by point format
@@ -27,6 +28,9 @@ DESCRIPTION = 192  # bytes that describe an extra dimension
 RECORD, EXTENDED = struct.Struct("<H16sHH32s"), struct.Struct("<H16sHQ32s")  # headers of variable length records
 ZIP_RECORD = "laszip encoded", 22204
 EXTRA_RECORD = "LASF_Spec", 4
+INDEX_USER = "copc"  # of the records of a COPC file, which say where in the file to find which points
+WITH_WAVES = (4, 5, 9, 10)  # point formats with waveforms
+SMALLEST_HEADER = 227  # bytes, before LAS 1.3
 COPIED_AT_ONCE = 1 << 20  # bytes
 
 
@@ -51,28 +55,27 @@ class LasCopy:
     def __init__(
         self, source: Path, file: BinaryIO, classes: dict[int, str], *, compress: bool, coloured: bool = False
     ) -> None:
-        self.source, self.file, self.compress, self.coloured = source, file, compress, coloured
+        self.source, self.file, self.compress = source, file, compress
         self.notes: list[str] = []
-        self.closing = ExitStack()
-        self.reader = self.closing.enter_context(open_las(source))
         self.header = bytearray(_head(source))
         self.kind = self.header[104] & 0x3F  # the upper two bits say that the points are compressed
         if self.kind >= len(SIZES):
             raise DataError(f"point format: expected 0 to {len(SIZES) - 1}, got {self.kind}")
-        self.left = self.reader.header.point_count
-        self.written = 0
+        self.added: dict[str, np.dtype[Any]] = {"confidence": np.dtype("<f4")}
         limit = LARGEST_LEGACY_CLASS if self.kind < 6 else 255
         self.in_classification = max(classes) <= limit
         if not self.in_classification:
+            self.added["class"] = class_type(classes).newbyteorder("<")
             why = f"point format {self.kind} has no room for classes above {limit}"
             self.notes.append(f"the extra dimension 'class' has the classes, and classification is as before: {why}")
         self.coloured = coloured and self.kind in COLOUR_AT
         if coloured and not self.coloured:
             self.notes.append(f"not coloured: point format {self.kind} has no colours")
-        self.added: dict[str, np.dtype[Any]] = {"confidence": np.dtype("<f4")}
-        if not self.in_classification:
-            self.added["class"] = class_type(classes).newbyteorder("<")
-        self._write_head(classes)
+        with ExitStack() as opened:
+            self.reader = opened.enter_context(open_las(source))
+            self.left, self.written = self.reader.header.point_count, 0
+            self._write_head(classes)
+            self.closing = opened.pop_all()
 
     def write(self, labels: np.ndarray, confidence: np.ndarray) -> None:
         """Write the next points with these classes and confidences."""
@@ -94,7 +97,8 @@ class LasCopy:
             kept[:, place : place + 6] = np.ascontiguousarray(wide, "<u2").view(np.uint8)
         values = {"confidence": confidence, "class": labels}
         new = [np.ascontiguousarray(values[name], kind)[:, None].view(np.uint8) for name, kind in self.added.items()]
-        self._put(np.ascontiguousarray(np.concatenate([kept, *new], 1)))
+        with no_panics():
+            self._put(np.ascontiguousarray(np.concatenate([kept, *new], 1)))
         self.left -= len(labels)
         self.written += len(labels)
 
@@ -128,29 +132,26 @@ class LasCopy:
             between = file.read(start - size)
         records, padding = _records(between, count)
         self.old_start = start
-        is_index = [record.key[0] == "copc" for record in records]
-        if any(is_index):
+        if any(record.key[0] == INDEX_USER for record in records):
             self.notes.append("the index of the COPC file is left out, since it holds for the old file only")
-        dropped = {ZIP_RECORD, CLASS_RECORD, EXTRA_RECORD}
-        extra = next((record for record in records if record.key == EXTRA_RECORD), None)
-        described, self.kept = self._kept_bytes(b"" if extra is None else extra.data)
+        extra = [record for record in records if record.key == EXTRA_RECORD]
+        described, self.kept = self._kept_bytes(b"".join(record.data for record in extra))
         described += b"".join(_description(name, kind) for name, kind in self.added.items())
-        kept = [r for r, index in zip(records, is_index, strict=True) if not index and r.key not in dropped]
-        kept.append(_record(EXTRA_RECORD, "extra bytes", described))
-        kept.append(_record(CLASS_RECORD, "classes", "\n".join(class_lines(classes)).encode()[:65535]))
+        own = [extra[0]._replace(data=described) if extra else _record(EXTRA_RECORD, "extra bytes", described)]
+        own.append(_record(CLASS_RECORD, "classes", "\n".join(class_lines(classes)).encode()))
         new_size = len(self.kept) + sum(kind.itemsize for kind in self.added.values())
-        laz = None
         if self.compress:
-            import lazrs
-
+            lazrs = _lazrs()
             laz = lazrs.LazVlr.new_for_compression(self.kind, new_size - SIZES[self.kind])
-            kept.append(_record(ZIP_RECORD, "lazrs", laz.record_data()))
-        packed = b"".join(record.packed() for record in kept) + padding
-        struct.pack_into("<II", self.header, 96, size + len(packed), len(kept))
+            own.append(_record(ZIP_RECORD, "lazrs", laz.record_data()))
+        replaced = {ZIP_RECORD, CLASS_RECORD, EXTRA_RECORD}
+        kept = [record for record in records if record.key[0] != INDEX_USER and record.key not in replaced]
+        packed = b"".join(record.packed() for record in [*kept, *own]) + padding
+        struct.pack_into("<II", self.header, 96, size + len(packed), len(kept) + len(own))
         self.header[104] = self.kind | (0x80 if self.compress else 0)
         struct.pack_into("<H", self.header, 105, new_size)
         self.file.write(self.header + packed)
-        self.compressor = None if laz is None else lazrs.LasZipCompressor(self.file, laz)
+        self.compressor = lazrs.LasZipCompressor(self.file, laz) if self.compress else None
 
     def _kept_bytes(self, described: bytes) -> tuple[bytes, np.ndarray]:
         """The descriptions of the extra dimensions that stay, and which bytes of a point stay."""
@@ -159,7 +160,7 @@ class LasCopy:
         for start in range(0, len(described) - len(described) % DESCRIPTION, DESCRIPTION):
             text = described[start : start + DESCRIPTION]
             size = _extra_size(text)
-            if text[4:36].rstrip(b"\0").decode("utf-8", "replace").lower() not in self.added:
+            if text[4:36].partition(b"\0")[0].decode("utf-8", "replace").lower() not in self.added:
                 kept += range(place, place + size)
                 texts.append(text)
             place += size
@@ -173,11 +174,12 @@ class LasCopy:
     def _write_tail(self) -> None:
         """Copy what follows the points: extended records, waveforms."""
         size, minor = len(self.header), self.header[25]
-        waves = struct.unpack_from("<Q", self.header, 227)[0] if minor >= 3 and size >= 235 else 0
+        has_waves = minor >= 3 and size >= 235 and self.kind in WITH_WAVES
+        waves = struct.unpack_from("<Q", self.header, 227)[0] if has_waves else 0
         start, count = struct.unpack_from("<QI", self.header, 235) if minor >= 4 and size >= 247 else (0, 0)
         end = os.path.getsize(self.source)
         with open(self.source, "rb") as file:
-            if waves > self.old_start and (not count or waves < start):
+            if self.old_start < waves < end and (not count or waves < start):
                 struct.pack_into("<Q", self.header, 227, self.file.tell())
                 _copy(file, self.file, waves, start if count else end)
             if not count:
@@ -189,7 +191,7 @@ class LasCopy:
                 stop = start + EXTENDED.size + header[3]
                 if stop > end:
                     raise DataError("damaged: an extended record is longer than the file")
-                if _key(header)[0] != "copc":
+                if _key(header)[0] != INDEX_USER:
                     if start == waves:
                         struct.pack_into("<Q", self.header, 227, self.file.tell())
                     _copy(file, self.file, start, stop)
@@ -198,14 +200,27 @@ class LasCopy:
         struct.pack_into("<QI", self.header, 235, new_start if kept else 0, kept)
 
 
+def _lazrs() -> Any:
+    try:
+        import lazrs
+    except ImportError:
+        raise missing_reader("lazrs") from None
+    return lazrs
+
+
 def _head(path: Path) -> bytes:
+    """The bytes of the public header block."""
     with open(path, "rb") as file:
-        start = file.read(96)
-        return start + file.read(struct.unpack_from("<H", start, 94)[0] - 96)
+        head = file.read(SMALLEST_HEADER).ljust(SMALLEST_HEADER, b"\0")
+        size = struct.unpack_from("<H", head, 94)[0]
+        if size < SMALLEST_HEADER:
+            raise DataError(f"damaged: expected a header of {SMALLEST_HEADER} bytes or more, got {size}")
+        return head + file.read(size - SMALLEST_HEADER)
 
 
 def _key(header: tuple[Any, ...]) -> tuple[str, int]:
-    return header[1].rstrip(b"\0").decode("utf-8", "replace"), header[2]
+    """The user and the number of a record; what follows the first zero byte of a name has no meaning."""
+    return header[1].partition(b"\0")[0].decode("utf-8", "replace"), header[2]
 
 
 def _records(data: bytes, count: int) -> tuple[list[Record], bytes]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError
 from .labelled import Labelled, class_lines, is_class_line, words
-from .pcd import PcdTable, points_in
+from .pcd import PADDING, PcdTable, points_in
 
 KINDS = {"u": "U", "i": "I", "f": "F"}
 
@@ -64,6 +64,11 @@ def _header(table: PcdTable, added: dict[str, np.ndarray], classes: dict[int, st
         for name, values in added.items()
     }
     fields = next(line.split()[1:] for line in table.lines if line.startswith("FIELDS"))
+    known = ["_" if name.startswith(PADDING) else name for name in table.header.fields]
+    if fields != known:  # pypcd4 stops reading at a sign that it does not expect
+        raise DataError(f"field names: expected letters and digits, got {' '.join(fields)}")
+    if any(name in own and count != 1 for name, count in zip(fields, table.header.count, strict=True)):
+        raise DataError(f"{' and '.join(own)}: expected one value per point, got a field with several of that name")
     lines = []
     for line in table.lines:
         key, *values = line.split() or [""]
