@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,13 +18,16 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from .. import __version__
+from ..data.transforms import Transform
 from ..inference.calibrate import calibrate_on
 from ..inference.calibrate import lines as calibration_lines
+from ..inference.defaults import DEFAULT_WEIGHTS
 from ..inference.target import Target
 from ..models import WITHOUT_NORMALS
 from ..support.machine import machine
 from ..support.printable import printable
-from ..weights import FILE, Description, find_weights, save_model
+from ..weights import FILE, Description, describe_model, find_weights, save_model
+from .batch_statistics import FEW_STEPS, FreshStatistics
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
 from .initial import Loaded, attention_of, load_initial
@@ -45,27 +49,30 @@ class RunData(LightningDataModule):
         super().__init__()
         self.splits, self.batch, self.seed = splits, batch, seed
 
-    def _batches(self, split: str, steps: Callable[[], int] | None = None) -> Batches:
-        assert self.trainer is not None
-        view = self.splits.view
-        return Batches(
-            getattr(self.splits, split),
-            view.transforms()[0 if split == "train" else 1],
-            view.normals,
-            self.batch,
-            self.seed,
-            steps,
-            self.trainer.global_rank,
-            self.trainer.world_size,
-        )
+    def _batches(
+        self, split: str, transform: Transform, steps: Callable[[], int] | None = None, rank: int = 0, world: int = 1
+    ) -> Batches:
+        pack, normals = getattr(self.splits, split), self.splits.view.normals
+        return Batches(pack, transform, normals, self.batch, self.seed, steps, rank, world)
 
     def train_dataloader(self) -> Batches:
-        trainer = self.trainer
+        trainer, transform = self.trainer, self.splits.view.transforms()[0]
         assert trainer is not None
-        return self._batches("train", lambda: trainer.global_step)
+        return self._batches("train", transform, lambda: trainer.global_step, trainer.global_rank, trainer.world_size)
 
     def val_dataloader(self) -> list[Batches]:
-        return [self._batches(name) for name in split_names(self.splits)]
+        trainer, transform = self.trainer, self.splits.view.transforms()[1]
+        assert trainer is not None
+        place = trainer.global_rank, trainer.world_size
+        return [self._batches(name, transform, None, *place) for name in split_names(self.splits)]
+
+    def steps_per_epoch(self, world: int) -> int:
+        """Training steps per epoch of this many processes."""
+        return len(self._batches("train", self.splits.view.transforms()[0], lambda: 0, 0, world))
+
+    def sample_batches(self) -> Batches:
+        """Shuffled training shapes as evaluation sees them, the same in every process and at any time."""
+        return self._batches("train", self.splits.view.transforms()[1], lambda: 0)
 
 
 def split_names(splits: Splits) -> tuple[str, ...]:
@@ -217,7 +224,7 @@ def build_trainer(settings: Settings, record: Record) -> Trainer:
         default_root_dir=settings.out,
         logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
         plugins=[AtomicCheckpoints()],
-        callbacks=[record, SaveOnInterrupt(record), Progress(record)],
+        callbacks=[FreshStatistics(), record, SaveOnInterrupt(record), Progress(record)],
         num_sanity_val_steps=0,
     )
     started = int(os.environ.get("WORLD_SIZE", "1"))
@@ -249,6 +256,8 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
     if is_first_process():
         write_settings(folder, settings)
     data = RunData(run.splits, settings.data.batch, settings.seed)
+    if is_first_process() and not continues:
+        warn_of_few_steps(run, data.steps_per_epoch(run.trainer.world_size))
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")
@@ -272,6 +281,20 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
     return finish(run, finished=True)
 
 
+def warn_of_few_steps(run: Run, per_epoch: int) -> None:
+    """Say so if a training that begins with random weights has too few steps to learn much."""
+    settings, steps = run.settings, run.settings.epochs * per_epoch
+    if settings.init is not None or steps >= FEW_STEPS:
+        return
+    advice = f"give --epochs {math.ceil(FEW_STEPS / per_epoch)} or more"
+    shipped = describe_model(DEFAULT_WEIGHTS)
+    if (settings.command_name, settings.model) == ("train", shipped.model):
+        without = "" if run.splits.view.normals else ", which needs normals (`data pack --normals estimate`)"
+        advice += f", or begin with trained weights: --init {DEFAULT_WEIGHTS}{without}"
+    counted = f"{steps} training step{'s' * (steps != 1)}"
+    warnings.warn(f"{counted} on {len(run.splits.train)} shapes are few for new weights: {advice}", stacklevel=3)
+
+
 def _stopped(run: Run) -> str:
     return stopped(run.settings, f"in epoch {len(run.record.rows) + 1} of {run.settings.epochs}")
 
@@ -290,6 +313,7 @@ def finish(run: Run, finished: bool) -> dict[str, Any]:
     result = run.result(finished)
     if is_first_process():
         if not finished:  # the network as it is now, with the figures of the last complete epoch
+            FreshStatistics().refresh(run.trainer, run.task)
             run.record.save("model.safetensors", run.record.rows[-1] if run.record.rows else {})
         elif run.splits.validation is not None and isinstance(run.task, Classify):
             result["calibration"] = calibrate_run(run)
