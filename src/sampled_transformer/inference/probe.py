@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..data import Pack
+from ..data.class_counts import lines_about_missing
 from ..data.errors import DataError
 from ..models import create_model
 from ..models.mae import Encoder
@@ -184,6 +186,8 @@ def probe(
     train, test = (load_split(source, root, split, points or view.points) for split in ("train", "test"))
     if train.classes != test.classes:
         raise DataError(f"{printable(source)}: expected the same classes in train and test, got different classes")
+    for line in lines_about_missing(train, test):
+        warnings.warn(f"{printable(source)}: {line}", stacklevel=2)
     points = points or min(view.points, *(int(pack.counts().min()) for pack in (train, test)))
     view = View(view.preset, points, False, train.up)
     options: dict[str, Any] = {"samples": samples, "batch": batch, "device": place}

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, Trainer
-from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from .. import __version__
@@ -32,6 +31,7 @@ from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, Sa
 from .classify import Classify
 from .initial import Loaded, attention_of, load_initial
 from .loading import Batches, Splits, load_splits
+from .loggers import make_loggers
 from .network import build_network, check_given_options, check_points, given_options
 from .regress import Regress
 from .run_folder import check_folder, read_checkpoint, stopped, write_json, write_settings
@@ -204,7 +204,7 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     try:
         return Trainer(
-            **asdict(settings.trainer),
+            **settings.trainer.hardware(),
             max_epochs=settings.epochs,
             gradient_clip_val=settings.optimiser.clip or None,
             enable_checkpointing=False,
@@ -213,7 +213,7 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
             **more,
         )
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
-        given = ", ".join(f"{name} {value}" for name, value in asdict(settings.trainer).items())
+        given = ", ".join(f"{name} {value}" for name, value in settings.trainer.hardware().items())
         reason = " ".join(str(error).split())
         raise ValueError(f"trainer: expected options that Lightning can use here, got {given} ({reason})") from None
 
@@ -222,7 +222,7 @@ def build_trainer(settings: Settings, record: Record) -> Trainer:
     trainer = make_trainer(
         settings,
         default_root_dir=settings.out,
-        logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
+        logger=make_loggers(settings.trainer.logger, settings.out) or False,
         plugins=[AtomicCheckpoints()],
         callbacks=[FreshStatistics(), record, SaveOnInterrupt(record), Progress(record)],
         num_sanity_val_steps=0,
