@@ -142,7 +142,8 @@ def test_a_resumed_run_is_the_same_to_the_bit(settings, tmp_path, monkeypatch, i
 
 
 def test_few_steps_are_announced(settings, tmp_path):
-    with pytest.warns(UserWarning, match=r"^8 training steps on 33 shapes .*--epochs 50 or more, .*--init modelnet40$"):
+    told = r"learn little in 8 training steps on 33 shapes: give --epochs 50 or more, .*--init modelnet40$"
+    with pytest.warns(UserWarning, match=told):
         train(settings)
     clouds = replace(settings, out=str(tmp_path / "clouds"), epochs=1, data=replace(settings.data, normals=False))
     with pytest.warns(UserWarning, match=r"--init modelnet40, which needs normals"):

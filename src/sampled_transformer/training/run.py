@@ -291,8 +291,8 @@ def warn_of_few_steps(run: Run, per_epoch: int) -> None:
     if (settings.command_name, settings.model) == ("train", shipped.model):
         without = "" if run.splits.view.normals else ", which needs normals (`data pack --normals estimate`)"
         advice += f", or begin with trained weights: --init {DEFAULT_WEIGHTS}{without}"
-    counted = f"{steps} training step{'s' * (steps != 1)}"
-    warnings.warn(f"{counted} on {len(run.splits.train)} shapes are few for new weights: {advice}", stacklevel=3)
+    counted = f"{steps} training step{'s' * (steps != 1)} on {len(run.splits.train)} shapes"
+    warnings.warn(f"new weights learn little in {counted}: {advice}", stacklevel=3)
 
 
 def _stopped(run: Run) -> str:
