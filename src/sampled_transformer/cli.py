@@ -16,7 +16,7 @@ from typing import Any
 
 from . import __version__
 from .commands import Function, all_commands, all_families
-from .commands.messages import PROGRAM, fail, warn
+from .commands.messages import PROGRAM, announced_compilation, fail, warn
 from .commands.options import Command
 from .support.memory import keep_freed_memory
 from .support.registry import look_up
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # the terminal may not be able to show all class names
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), announced_compilation():
             warnings.showwarning = _show_warning
             result = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()  # here, where we can still ignore a closed pipe

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,20 @@ import torch
 
 from sampled_transformer import create_model
 from sampled_transformer.clustering.evaluation import best_of, load_mixture_network
-from sampled_transformer.clustering.fit import Clusters, central_points, fit, read_points, write_clusters
+from sampled_transformer.clustering.fit import (
+    Clusters,
+    central_points,
+    fit,
+    read_points,
+    read_table_of_points,
+    write_clusters,
+)
 from sampled_transformer.clustering.likelihood import log_likelihood
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.models.mixture import Mixture
-from sampled_transformer.weights import Description, save_model
+from sampled_transformer.weights import Description, find_weights, save_model
 
+fit_four = partial(fit, clusters=4)  # all that the networks here predict; an untrained one finds no heaps
 CENTRES = np.array([[0.0, 0.0], [900.0, 0.0], [0.0, 900.0], [900.0, 900.0]])
 
 
@@ -48,7 +57,7 @@ def write(path: Path, points: np.ndarray, head: str = "", separator: str = ",") 
 
 def test_refined_clusters_are_those_of_the_points(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
     """The network is untrained: we test the conversion of the points to its frame and of the mixture back."""
-    found = fit(write(tmp_path / "points.csv", corners), weights, refine=300, samples=4)
+    found = fit_four(write(tmp_path / "points.csv", corners), weights, refine=300, samples=4)
     normaliser = np.log(found.weights) - np.log(found.deviations).sum(1) - np.log(2 * np.pi)
     joint = normaliser - (((corners[:, None] - found.means) / found.deviations) ** 2).sum(-1) / 2
     each = np.logaddexp.reduce(joint, axis=1)
@@ -63,8 +72,8 @@ def test_refined_clusters_are_those_of_the_points(weights: Path, corners: np.nda
 
 
 def test_units_do_not_matter(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
-    one = fit(write(tmp_path / "one.csv", corners), weights)
-    two = fit(write(tmp_path / "two.csv", corners / 1000 + 7), weights)
+    one = fit_four(write(tmp_path / "one.csv", corners), weights)
+    two = fit_four(write(tmp_path / "two.csv", corners / 1000 + 7), weights)
     np.testing.assert_allclose(two.means, one.means / 1000 + 7, rtol=1e-4)
     np.testing.assert_allclose(two.deviations, one.deviations / 1000, rtol=1e-4)
     assert two.log_likelihood == pytest.approx(one.log_likelihood + 2 * np.log(1000), rel=1e-4)
@@ -93,8 +102,8 @@ def test_several_scales_are_never_less_likely_than_one(weights: Path, corners: n
         means = generator.uniform(-3, 3, size=(4, 2)) * (number + 1)
         points = (means[:, None] + generator.normal(0, 0.3, size=(4, 30, 2))).reshape(-1, 2)
         path = write(tmp_path / f"{number}.csv", points)
-        found = fit(path, weights)
-        assert found.log_likelihood == fit(path, weights).log_likelihood
+        found = fit_four(path, weights)
+        assert found.log_likelihood == fit_four(path, weights).log_likelihood
         assert found.log_likelihood == pytest.approx(likelihood(points, found))
         gained.append(found.log_likelihood - single_scale(points, weights))
     assert min(gained) > -1e-5
@@ -103,9 +112,9 @@ def test_several_scales_are_never_less_likely_than_one(weights: Path, corners: n
 
 @pytest.mark.parametrize("far", [1e5, -1e9])
 def test_one_stray_point_changes_little(weights: Path, corners: np.ndarray, tmp_path: Path, far: float) -> None:
-    usual = likelihood(corners, fit(write(tmp_path / "usual.csv", corners), weights))
+    usual = likelihood(corners, fit_four(write(tmp_path / "usual.csv", corners), weights))
     strayed = np.concatenate([corners, [[far, 0.0]]])
-    found = fit(write(tmp_path / "strayed.csv", strayed), weights)
+    found = fit_four(write(tmp_path / "strayed.csv", strayed), weights)
     assert len(found.assignments) == 161
     assert likelihood(corners, found) > usual - 0.2
     assert single_scale(strayed, weights) < usual - 2  # what it was
@@ -122,14 +131,14 @@ def test_central_points(corners: np.ndarray) -> None:
 
 def test_more_samples_are_never_worse(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
     path = write(tmp_path / "points.csv", corners)
-    values = [fit(path, weights, samples=samples).log_likelihood for samples in (1, 2, 8)]
+    values = [fit_four(path, weights, samples=samples).log_likelihood for samples in (1, 2, 8)]
     assert values == sorted(values)
     assert values[0] < values[-1]
 
 
 def test_most_points_the_same(weights: Path, tmp_path: Path) -> None:
     points = np.concatenate([np.full((200, 2), 7.0), np.random.default_rng(0).normal(size=(4, 2))])
-    assert np.isfinite(fit(write(tmp_path / "same.csv", points), weights, refine=2).log_likelihood)
+    assert np.isfinite(fit_four(write(tmp_path / "same.csv", points), weights, refine=2).log_likelihood)
 
 
 @pytest.mark.parametrize(("head", "separator"), [("", ","), ("x,y\n", ","), ("# two\n\n", " "), ("", ";"), ("", ", ")])
@@ -178,31 +187,31 @@ def test_bad_points_are_told_in_one_line(weights: Path, tmp_path: Path, text: st
     path = tmp_path / "points.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=rf"points\.csv: {message}|points\.csv: .*{message}"):
-        fit(path, weights)
+        fit_four(path, weights)
 
 
 def test_bad_files_and_options(weights: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.csv: No such file"):
-        fit(tmp_path / "none.csv", weights)
+        fit_four(tmp_path / "none.csv", weights)
     (tmp_path / "a.docx").write_text("x")
     with pytest.raises(DataError, match=r"a\.docx: unknown format"):
-        fit(tmp_path / "a.docx", weights)
+        fit_four(tmp_path / "a.docx", weights)
     (tmp_path / "a.ply").write_text("x")
     with pytest.raises(DataError, match=r"a\.ply: expected points with 2 coordinates.*got a format for 3-D points"):
-        fit(tmp_path / "a.ply", weights)
+        fit_four(tmp_path / "a.ply", weights)
     with pytest.raises(DataError, match=r"a\.ply: "):
-        fit(tmp_path / "a.ply", network_file(tmp_path / "three.safetensors", 3))
+        fit_four(tmp_path / "a.ply", network_file(tmp_path / "three.safetensors", 3))
     with pytest.raises(ValueError, match="refine: expected at least 0 EM steps, got -1"):
-        fit(tmp_path / "a.ply", weights, refine=-1)
+        fit_four(tmp_path / "a.ply", weights, refine=-1)
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
-        fit(tmp_path / "a.ply", weights, samples=0)
+        fit_four(tmp_path / "a.ply", weights, samples=0)
     np.save(tmp_path / "text.npy", np.full((9, 2), "a"))
     with pytest.raises(DataError, match=r"text\.npy: "):
-        fit(tmp_path / "text.npy", weights)
+        fit_four(tmp_path / "text.npy", weights)
 
 
 def test_results_as_files(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
-    found = fit(write(tmp_path / "points.csv", corners), weights, refine=5)
+    found = fit_four(write(tmp_path / "points.csv", corners), weights, refine=5)
     for name in ("out.json", "out.csv", "out.svg"):
         write_clusters(found, tmp_path / name)
     tree = json.loads((tmp_path / "out.json").read_text())
@@ -228,11 +237,76 @@ def test_results_as_files(weights: Path, corners: np.ndarray, tmp_path: Path) ->
         assert 0 <= float(child.attrib["cy"]) <= 640
 
 
+def test_names_of_columns_are_kept(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
+    table = write(tmp_path / "points.csv", corners, "weight <kg>,cluster\n")
+    found = fit_four(table, weights)
+    assert found.columns == ("weight <kg>", "cluster")
+    assert found.summary()["columns"] == ["weight <kg>", "cluster"]
+    write_clusters(found, tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == [
+        *("weight <kg>", "cluster", "cluster_found", "weight"),
+        *("mean_weight <kg>", "mean_cluster", "deviation_weight <kg>", "deviation_cluster"),
+    ]
+    assert [float(row["weight <kg>"]) for row in rows] == corners[:, 0].tolist()
+    assert [int(row["cluster_found"]) for row in rows] == found.assignments.tolist()
+    write_clusters(found, tmp_path / "out.svg")
+    root = ElementTree.parse(tmp_path / "out.svg").getroot()
+    assert list(root)[-1].text.startswith("weight <kg> ")
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("width,height\n", ("width", "height")),
+        ('\ufeffbody mass ;"body height"\n', ("body mass", "body height")),
+        ('flipper "mm", mass\n', ('flipper "mm"', "mass")),
+        ("width height\n", ("width", "height")),
+        ("# a comment\nwidth,height\n", ("width", "height")),
+        ("width,width\n", ()),
+        ("width\n", ()),
+        ("", ()),
+    ],
+)
+def test_names_in_the_first_line(corners: np.ndarray, tmp_path: Path, head: str, names: tuple[str, ...]) -> None:
+    points, found = read_table_of_points(write(tmp_path / "a.csv", corners, head), 2)
+    assert found == names
+    assert np.array_equal(points, corners)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_the_shipped_weights_count_heaps(corners: np.ndarray, tmp_path: Path, count: int) -> None:
+    path = write(tmp_path / "points.csv", corners[: 40 * count], "width,height\n")
+    found = fit(path, find_weights("mixtures"), samples=2)
+    assert sorted(np.bincount(found.assignments).tolist()) == [40] * count
+    for given in (1, 2, 4):
+        assert len(fit(path, find_weights("mixtures"), clusters=given).weights) == given
+
+
+def test_an_outlier_does_not_change_the_number(corners: np.ndarray, tmp_path: Path) -> None:
+    strayed = np.concatenate([corners[:120], [[1e6, 1e6]]])
+    found = fit(write(tmp_path / "points.csv", strayed), find_weights("mixtures"), samples=2)
+    assert sorted(np.bincount(found.assignments).tolist()) == [40, 40, 41]
+
+
+def test_numbers_of_clusters(weights: Path, corners: np.ndarray, tmp_path: Path) -> None:
+    path = write(tmp_path / "points.csv", corners[:3])
+    assert len(fit(path, weights, clusters=2).weights) == 2
+    assert 1 <= len(fit(path, weights).weights) <= 4
+    with pytest.raises(DataError, match="expected at least 4 points for 4 clusters, got 3"):
+        fit(path, weights, clusters=4)
+    for wrong in (0, 5, "three"):
+        message = f"clusters: expected auto, or 1 to 4, which these weights know, got {wrong}"
+        with pytest.raises(ValueError, match=message):
+            fit(path, weights, clusters=wrong)
+
+
 @pytest.mark.parametrize("dimension", [1, 3])
 def test_pictures_of_other_dimensions(tmp_path: Path, dimension: int) -> None:
     weights = network_file(tmp_path / "model.safetensors", dimension)
     points = np.random.default_rng(0).normal(size=(20, dimension))
-    write_clusters(fit(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
+    write_clusters(fit_four(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
     root = ElementTree.parse(tmp_path / "out.svg").getroot()
     assert (" x2 " in list(root)[-1].text) == (dimension > 1)
 
@@ -241,5 +315,5 @@ def test_a_picture_of_points_that_vary_in_the_third_coordinate_alone(tmp_path: P
     weights = network_file(tmp_path / "model.safetensors", 3)
     points = np.ones((20, 3))
     points[:, 2] = np.arange(20)
-    write_clusters(fit(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
+    write_clusters(fit_four(write(tmp_path / "points.csv", points), weights), tmp_path / "out.svg")
     assert '"nan"' not in (tmp_path / "out.svg").read_text()

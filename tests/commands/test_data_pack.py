@@ -60,8 +60,9 @@ def test_bad_files_are_reported_and_strict_fails(shapes, tmp_path, capsys):
     assert captured.err.splitlines() == [
         f"left out: {shapes}/chair/bad.off: header claims 9 vertices and 9 faces, but only 0 lines follow",
         "note: 1 of 11 shapes have no normals, so the pack has none; use --normals estimate to fill them in",
+        "1 of 12 files left out: 1 damaged",
     ]
-    assert main([*arguments, "--strict"]) == 1
+    assert main([*arguments, "--strict", "--force"]) == 1
     assert capsys.readouterr().err.endswith("sampled-transformer: error: 1 left out, and --strict was given\n")
     assert len(read_pack(tmp_path / "out", "train")) == 9
 
@@ -73,7 +74,35 @@ def test_nothing_readable(tmp_path, capsys):
     assert main(["data", "pack", str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert sorted(lines[:2]) == [f"could not be read: {tmp_path}/in/a/{n}.off: empty file" for n in (1, 2)]
-    assert lines[2:] == [f"sampled-transformer: error: {tmp_path}/in: no file could be read"]
+    assert lines[2:] == [
+        "2 of 2 files left out: 2 empty",
+        f"sampled-transformer: error: {tmp_path}/in: no file could be read",
+    ]
+
+
+def test_a_pack_is_only_replaced_by_force(shapes, tmp_path, capsys):
+    for target in (tmp_path / "pack", tmp_path / "pack.npz"):
+        words = ["data", "pack", str(shapes), str(target), "--workers", "1", "--points"]
+        assert main([*words, "8"]) == 0
+        capsys.readouterr()
+        assert main([*words, "16"]) == 2
+        message = f"target: expected no pack yet, got {target}, which holds one; --force replaces it"
+        assert capsys.readouterr().err == f"sampled-transformer: error: {message}\n"
+        assert load_data(target, "train").points.shape[1] == 8
+        assert main([*words, "16", "--force"]) == 0
+        assert load_data(target, "train").points.shape[1] == 16
+    assert main(["data", "pack", "bricks", str(tmp_path / "pack"), "--points", "16"]) == 2
+    assert "--force replaces it" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(["data", "pack", str(shapes), str(tmp_path / "empty"), "--points", "8", "--workers", "1"]) == 0
+
+
+def test_a_class_without_test_shapes_is_told(shapes, tmp_path, capsys):
+    (shapes / "lamp").mkdir()
+    (shapes / "lamp" / "only.off").write_text(OFF)
+    words = ["data", "pack", str(shapes), str(tmp_path / "pack"), "--points", "8", "--workers", "1"]
+    assert main(words) == 0
+    assert capsys.readouterr().err.splitlines() == ["note: class 'lamp' has no test shape"]
 
 
 @pytest.mark.parametrize("when", ["at once", "after some"])
@@ -142,9 +171,10 @@ def test_numbers_from_a_table(shapes, tmp_path, capsys):
         f"left out: {table}: line 10: expected a finite number for table/3.off, got 'heavy'",
         f"left out: {shapes / 'table' / '4.off'}: no row in {table}",
         f"left out: {table}: no shape table/9.off below {shapes}",
+        "2 of 10 files left out: 2 without a number",
     ]
     assert read_pack(tmp_path / "pack", "train").target_name == "mass"
-    assert main([*words, "--workers", "1", "--strict"]) == 1
+    assert main([*words, "--workers", "1", "--strict", "--force"]) == 1
     capsys.readouterr()
     assert main(["data", "pack", str(tmp_path / "pack"), str(tmp_path / "small"), "--points", "8"]) == 0
     assert capsys.readouterr().out.endswith("shapes with mass\n")

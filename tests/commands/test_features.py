@@ -32,6 +32,7 @@ def test_one_row_per_file_and_one_line_per_broken_file(
     assert captured.err.splitlines() == [
         f"could not be read: {files}/broken.off: header claims 9 vertices and 9 faces, but only 0 lines follow",
         f"could not be read: {tmp_path}/none.ply: No such file or directory",
+        "2 of 4 files left out: 1 damaged, 1 missing",
     ]
     assert captured.out == f"{out}: 16 features of 2 files\n"
     net = load(classifier)

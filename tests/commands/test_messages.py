@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 
-from sampled_transformer.commands.messages import fail, remark, warn
+from sampled_transformer.commands.messages import COMPILER, announced_compilation, fail, left_out, remark, warn
 
 
 def test_messages_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,3 +19,32 @@ def test_messages_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
         "left out: a.off: empty",
         "left out: b.off: empty",
     ]
+
+
+def test_the_total_is_told_of_several_files_only(capsys: pytest.CaptureFixture[str]) -> None:
+    left_out(["a.off: empty file"], 0)
+    left_out([], 5)
+    assert capsys.readouterr().err == ""
+    left_out(["a.off: empty file"], 1)
+    assert capsys.readouterr().err == "1 of 2 files left out: 1 empty\n"
+
+
+def test_compilation_is_announced_once_and_only_within_the_block(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    logger = logging.getLogger(COMPILER)
+    level = logger.level
+    with announced_compilation():
+        logger.info("kernel runs uncompiled: no compiler")
+        assert capsys.readouterr().err == ""
+        logger.info("compiling %s", "forward")
+        logger.info("compiling %s", "backward")
+    assert capsys.readouterr().err.count("note: compiling a kernel") == 1
+    logger.info("compiling %s", "forward")
+    assert capsys.readouterr().err == ""
+    assert logger.level == level
+    with announced_compilation():
+        monkeypatch.setenv("LOCAL_RANK", "1")  # another process says it already
+        logger.info("compiling %s", "forward")
+    assert capsys.readouterr().err == ""

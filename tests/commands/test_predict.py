@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -34,7 +35,10 @@ def test_files_and_folders_are_classified(
     words = ["predict", str(files / "0.npy"), str(tmp_path / "none.off"), str(files), "--weights", str(classifier)]
     assert main([*words, "--top", "1", "--samples", "2", "--workers", "0"]) == 1
     captured = capsys.readouterr()
-    assert captured.err == f"could not be read: {tmp_path}/none.off: No such file or directory\n"
+    assert captured.err.splitlines() == [
+        f"could not be read: {tmp_path}/none.off: No such file or directory",
+        "1 of 5 files left out: 1 missing",
+    ]
     lines = captured.out.splitlines()
     assert len(lines) == 8
     assert re.fullmatch(r" +[\d.]+ % \+- +[\d.]+  (needle|ball)", lines[1])
@@ -45,6 +49,25 @@ def test_answers_as_json(classifier: Path, files: Path, capsys: pytest.CaptureFi
     (answer,) = json.loads(capsys.readouterr().out)
     assert {row["class"] for row in answer["classes"]} == {"needle", "ball"}
     assert sum(row["probability"] for row in answer["classes"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_answers_as_a_table(classifier: Path, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["predict", str(tmp_path / "none.off"), str(files), "--weights", str(classifier), "--workers", "0"]
+    assert main([*words, "--csv"]) == 1
+    captured = capsys.readouterr()
+    rows = list(csv.DictReader(captured.out.splitlines()))
+    assert [row["file"] for row in rows] == [str(tmp_path / "none.off"), *(str(files / f"{n}.npy") for n in range(3))]
+    assert rows[0]["error"] == f"{tmp_path}/none.off: No such file or directory"
+    assert rows[0]["class"] == ""
+    assert main([*words, "--json"]) == 1
+    for row, answer in zip(rows, json.loads(capsys.readouterr().out), strict=True):
+        if answer["error"] is None:
+            first, second = answer["classes"]
+            assert (row["class"], row["class_2"]) == (first["class"], second["class"])
+            assert float(row["probability"]) == first["probability"]
+            assert row["error"] == ""
+    assert main([*words, "--csv", "--json"]) == 2
+    assert "csv, json: expected one of them, got both" in capsys.readouterr().err
 
 
 def test_missing_words(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +95,15 @@ def test_a_number_is_shown_with_its_spread(regressor, tmp_path, capsys):
     )
     captured = capsys.readouterr()
     assert re.fullmatch(r".*a\.xyz\n  \d{3}(\.\d+)? \+- [\d.]+  height in mm\n", captured.out)
-    assert captured.err == f"could not be read: {tmp_path / 'no.xyz'}: No such file or directory\n"
+    assert captured.err.splitlines() == [
+        f"could not be read: {tmp_path / 'no.xyz'}: No such file or directory",
+        "1 of 2 files left out: 1 missing",
+    ]
+    words = ["predict", str(tmp_path / "a.xyz"), "--weights", str(regressor), "--csv"]
+    assert main(words) == 0
+    (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert 0 < float(row["height in mm"]) < 1000
+    assert float(row["spread"]) >= 0
 
 
 def test_up_is_asked_for_taken_from_the_format_or_found_out(classifier, tmp_path, capsys):

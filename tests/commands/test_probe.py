@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sampled_transformer.cli import main
@@ -18,6 +19,20 @@ def test_features_are_measured(pretrained: Path, clouds: Path, capsys: pytest.Ca
     assert re.search(r": 24 shapes to fit, 12 to measure, 32 points; new weights$", text, re.M)
     assert re.search(r"^  linear probe  accuracy +[\d.]+ %   mean over classes +[\d.]+ %$", text, re.M)
     assert re.search(r"^  penalty \S+, chosen on held-out shapes of the training split: [\d.]+ % there$", text, re.M)
+
+
+def test_a_probe_becomes_a_classifier(
+    pretrained: Path, clouds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "classifier.safetensors"
+    assert main(["probe", str(pretrained), "--data", str(clouds), "--out", str(out)]) == 0
+    assert f"{out}: written; `predict FILE --weights {out}` uses it" in capsys.readouterr().out
+    cloud = tmp_path / "cloud.xyz"
+    np.savetxt(cloud, np.random.default_rng(0).normal(size=(64, 3)))
+    assert main(["predict", str(cloud), "--weights", str(out), "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert answer["error"] is None
+    assert main(["features", str(cloud), "--weights", str(out), "--out", str(tmp_path / "features.npz")]) == 0
 
 
 def test_missing_weights(capsys: pytest.CaptureFixture[str]) -> None:

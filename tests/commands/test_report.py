@@ -18,6 +18,12 @@ def test_a_page_beside_the_first_run_or_elsewhere(
     assert main(["report", str(run)]) == 0
     assert capsys.readouterr().out == f"{run / 'report.html'}: written\n"
     assert "mine" in (run / "report.html").read_text("utf-8")
+    alone = (run / "report.html").read_bytes()
+    assert main(["report", str(run), str(classifier)]) == 0
+    both = run / f"report-with-{classifier.name}.html"
+    assert f"{both}: written" in capsys.readouterr().out
+    assert f"mine and {classifier.name}" in both.read_text("utf-8")
+    assert (run / "report.html").read_bytes() == alone
     page = tmp_path / "both.html"
     assert main(["report", str(run), str(classifier), "--out", str(page)]) == 0
     assert f"mine and {classifier.name}" in page.read_text("utf-8")

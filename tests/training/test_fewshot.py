@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.runs import same
 
 from sampled_transformer import create_model
 from sampled_transformer.cli import main
 from sampled_transformer.data import write_pack
 from sampled_transformer.training import fewshot
+from sampled_transformer.training.batch_statistics import estimate_statistics
 from sampled_transformer.training.fewshot import FewShot, classifier_options, few_shot
+from sampled_transformer.training.loading import Splits
+from sampled_transformer.training.run import RunData
 from sampled_transformer.training.settings import FINE_TUNING, DataOptions, FewShotSettings, TrainerOptions
 from sampled_transformer.weights import Description, WeightsError, load_model, save_model
 
@@ -57,6 +61,17 @@ def test_folds_are_measured_and_summed_up(settings):
     assert all(value * 10 == pytest.approx(round(value * 10)) for value in values)  # 2 ways, 5 queries
     assert json.loads((folder / "result.json").read_text()) == result
     assert result["command"].startswith(f"sampled-transformer fewshot {settings.init} --data ")
+
+
+def test_a_few_steps_leave_statistics_that_fit_the_weights(settings):
+    shared = FewShot(replace(settings, epochs=2))
+    network, task = shared.network(settings.way, 0), shared.fold(0)
+    shared.fine_tune(network, task, 0)
+    found = {name: value.clone() for name, value in network.state_dict().items()}
+    batches = RunData(Splits(task.train, task.test, None, shared.view), settings.data.batch, 0).sample_batches()
+    before = estimate_statistics(network, batches)
+    assert same(network.state_dict(), found)
+    assert len(before) > 0
 
 
 def test_stopped_folds_go_on_and_give_the_same(settings, tmp_path, monkeypatch):

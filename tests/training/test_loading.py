@@ -197,6 +197,8 @@ def test_class_without_training_shapes_is_told(tmp_path, make_pack):
     pack = make_pack(4, 0)
     with pytest.warns(UserWarning, match="class 'ball' has no training shape"):
         load_splits(write(tmp_path, pack.select(slice(0, 8)), pack), 0)
+    with pytest.warns(UserWarning, match="2 classes have no test shape: disc, ball"):
+        load_splits(write(tmp_path, pack, pack.select(slice(0, 4))), 0)
 
 
 def test_clouds_of_a_folder_are_never_filled_up_with_repeats(tmp_path):

@@ -47,6 +47,7 @@ class Compiled(Generic[Arguments, Result]):
         if self.compiled is None:
             # Neither the sizes nor the number of threads are part of the program: one serves all.
             options: dict[str, Any] | None = {"cpp.dynamic_threads": True} if first.device.type == "cpu" else None
+            logger.info("compiling %s", self.function.__name__)  # `commands.messages` shows it
             self.compiled = torch.compile(self.function, dynamic=True, fullgraph=True, options=options)
         try:
             return self.compiled(*arguments, **named)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import torch
@@ -28,6 +29,7 @@ from ..support.atomic import atomic_write
 from ..support.printable import printable
 from .evaluation import best_of, load_mixture_network
 from .likelihood import assign, em_step, log_likelihood
+from .number import AUTO, check_number, with_clusters
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
 SCANS = (".xyz", ".pts")  # in these, the columns after the three coordinates are normals or colours
@@ -51,6 +53,12 @@ class Clusters:
     deviations: np.ndarray  # (K, D)
     assignments: np.ndarray  # (n,), the likeliest cluster of each point, from 0
     log_likelihood: float  # per point
+    columns: tuple[str, ...] = ()  # names of the coordinates; x1, x2 and so on if the file has none
+
+    @property
+    def names(self) -> list[str]:
+        """A name for every coordinate."""
+        return list(self.columns) or [f"x{axis + 1}" for axis in range(self.points.shape[1])]
 
     def summary(self) -> dict[str, Any]:
         """The content of the JSON file."""
@@ -63,6 +71,7 @@ class Clusters:
         ]
         return {
             "file": self.file,
+            "columns": self.names,
             "points": len(self.points),
             "log_likelihood": self.log_likelihood,
             "clusters": clusters,
@@ -70,13 +79,22 @@ class Clusters:
         }
 
 
-def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, device: str | None = None) -> Clusters:
+def fit(
+    path: str | Path,
+    weights: Path,
+    *,
+    clusters: int | str = AUTO,
+    refine: int = 0,
+    samples: int = 1,
+    device: str | None = None,
+) -> Clusters:
     """Read the points in a file and find their mixture.
 
     Args:
         path: File of points: one row per point with as many numbers as the network has dimensions. A network for
             3-D points reads every known file format.
         weights: Weights file from `cluster train`.
+        clusters: Number of clusters, up to those that the network predicts; "auto" chooses it, see `with_clusters`.
         refine: Number of EM steps after the prediction.
         samples: Predict this many times and keep the likeliest mixture.
         device: Device (default: GPU if available).
@@ -86,11 +104,13 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}")
     network, _, trained_on = load_mixture_network(weights, device)
-    points = read_points(path, network.inputs)
-    check_clusters(points, network.components, printable(path))
+    check_number(clusters, network.components)
+    points, columns = read_table_of_points(path, network.inputs)
+    check_clusters(points, 1 if clusters == AUTO else int(clusters), printable(path))
     central = central_points(points)
     frame, mixture = likeliest(network, points, central, trained_on.spread + trained_on.deviation, samples)
     scaled = torch.from_numpy(frame.into(points))[None]  # float64, because float32 is too coarse for map coordinates
+    mixture = with_clusters(torch.from_numpy(frame.into(central))[None], mixture, clusters)
     for _ in range(refine):
         mixture = em_step(scaled, mixture)
     return Clusters(
@@ -101,6 +121,7 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
         mixture.deviations[0].numpy() * frame.scale,
         assign(scaled, mixture)[0].numpy(),
         frame.log_likelihood(scaled, mixture).item(),
+        columns,
     )
 
 
@@ -179,10 +200,16 @@ def _batches(frames: list[Frame], n: int) -> Iterator[list[Frame]]:
 
 def read_points(path: str | Path, dimension: int) -> np.ndarray:
     """Read the points in a file, (n, dimension), as finite float64 numbers."""
+    return read_table_of_points(path, dimension)[0]
+
+
+def read_table_of_points(path: str | Path, dimension: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Read the points in a file, as `read_points` does, and the names of their coordinates, if it has any."""
     path = Path(path)
     try:
         check_size(path)
-        table = np.asarray(_read(path, dimension), np.float64)
+        found, columns = _read(path, dimension)
+        table = np.asarray(found, np.float64)
     except (ValueError, OSError) as error:  # DataError is a ValueError
         place = printable(path)
         raise DataError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
@@ -195,17 +222,17 @@ def read_points(path: str | Path, dimension: int) -> np.ndarray:
         raise DataError(f"{printable(path)}: expected finite numbers, got NaN or infinity in point {bad[0] + 1}")
     if abs(table).max(initial=0) > LARGEST:
         raise DataError(f"{printable(path)}: expected coordinates below {LARGEST:g}, got {abs(table).max():g}")
-    return table
+    return table, columns
 
 
-def _read(path: Path, dimension: int) -> np.ndarray:
+def _read(path: Path, dimension: int) -> tuple[np.ndarray, tuple[str, ...]]:
     suffix = path.suffix.lower()
     if suffix in TEXT:
-        table = read_table(path)
+        table, columns = read_table(path)
         if suffix not in SCANS or dimension != 3 or table.shape[1] == 3:
-            return table
+            return table, columns
     elif suffix == ".npy":
-        return read_array(path)
+        return read_array(path), ()
     elif dimension != 3 and suffix in READERS:
         raise DataError(f"expected points with {dimension} coordinates, as in the network, got a format for 3-D points")
     if suffix not in READERS:
@@ -217,14 +244,14 @@ def _read(path: Path, dimension: int) -> np.ndarray:
     except Exception as error:  # a damaged file can raise anything
         raise DataError(f"damaged {suffix[1:].upper()} file ({type(error).__name__})") from None
     if isinstance(raw, Mesh):
-        return read_shape(path, points=MESH_POINTS, normals="none", normalise=False, up="z").points  # axes as they are
-    return raw.points
+        return read_shape(path, points=MESH_POINTS, normals="none", normalise=False, up="z").points, ()  # as they are
+    return raw.points, ()
 
 
-def read_table(path: Path) -> np.ndarray:
+def read_table(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     """Read a text file: one point per line, numbers separated by commas, semicolons or spaces.
 
-    The first line may hold column names.
+    The first line may hold the names of the columns, which are returned, too.
     """
     lines = path.read_bytes().decode("utf-8-sig", "replace").splitlines()
     rows = [
@@ -232,8 +259,9 @@ def read_table(path: Path) -> np.ndarray:
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.strip().startswith(("#", "//"))
     ]
+    heading = ""
     if rows and not any(map(is_number, rows[0][1])):
-        rows = rows[1:]
+        heading, rows = lines[rows[0][0] - 1], rows[1:]
     if not rows:
         raise DataError("expected at least one line of numbers, got none")
     width = len(rows[0][1])
@@ -245,7 +273,15 @@ def read_table(path: Path) -> np.ndarray:
         bad = [word for word in words if not is_number(word)]
         if bad:
             raise DataError(f"line {number}: expected numbers, got {bad[0][:40]!r}")
-    return np.array([words for _, words in rows], np.float64)
+    return np.array([words for _, words in rows], np.float64), _column_names(heading, width)
+
+
+def _column_names(heading: str, width: int) -> tuple[str, ...]:
+    """The names in the first line, which may hold spaces between commas; none unless every column has its own."""
+    separator = next((one for one in ";," if one in heading), None)
+    words = heading.split() if separator is None else next(csv.reader([heading], delimiter=separator))
+    names = tuple(printable(word.strip()) for word in words)
+    return names if len(names) == width == len(set(names) - {""}) else ()
 
 
 def check_clusters(points: np.ndarray, components: int, where: str) -> None:
@@ -274,9 +310,9 @@ def _csv(clusters: Clusters) -> str:
     """One line per point: its coordinates, its cluster, and the weight, mean and deviation of the cluster."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    axes = [f"x{axis + 1}" for axis in range(clusters.points.shape[1])]
-    names = [f"{what}_{axis}" for what in ("mean", "deviation") for axis in axes]
-    writer.writerow([*axes, "cluster", "weight", *names])
+    axes = clusters.names
+    names = ["cluster", "weight", *(f"{what}_{axis}" for what in ("mean", "deviation") for axis in axes)]
+    writer.writerow([*axes, *(f"{name}_found" if name in axes else name for name in names)])
     for point, own in zip(clusters.points.tolist(), clusters.assignments.tolist(), strict=True):
         found = [clusters.weights[own], *clusters.means[own], *clusters.deviations[own]]
         writer.writerow([*point, own, *(float(value) for value in found)])
@@ -312,8 +348,8 @@ def picture(clusters: Clusters, size: int = 640) -> str:
         f'dominant-baseline="central" stroke="white" stroke-width="4" paint-order="stroke">{own}</text>'
         for own, (x, y) in enumerate(place(means).tolist())
     ]
-    ranges = zip(low[: clusters.points.shape[1]].tolist(), high.tolist(), strict=False)
-    reach = ", ".join(f"x{axis} {least:.4g} to {most:.4g}" for axis, (least, most) in enumerate(ranges, 1))
+    ranges = zip(clusters.names, low.tolist(), high.tolist(), strict=False)
+    reach = escape(", ".join(f"{name} {least:.4g} to {most:.4g}" for name, least, most in ranges))
     marks.append(f'<text x="8" y="{size - 8}" font-family="sans-serif" font-size="12" fill="#555">{reach}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {size} {size}">'
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *marks, "</svg>", ""])

@@ -6,6 +6,7 @@ from __future__ import annotations
 def cluster_fit(
     file: str,
     weights: str = "mixtures",
+    clusters: int | str = "auto",
     out: str | None = None,
     picture: str | None = None,
     refine: int = 0,
@@ -16,14 +17,16 @@ def cluster_fit(
     """Find the clusters of your own points.
 
     The network looks at the points at several scales, and the answer with the highest likelihood wins. Outliers get a
-    cluster, but do not influence this choice.
+    cluster, but do not influence this choice, nor the number of clusters.
 
     Args:
         file: A table of points (.csv, .txt, .npy); for a 3-D network any point file that `data pack` reads.
         weights: The folder of a run of `cluster train`, its weights file, or the name of shipped weights; "mixtures"
-            finds four clusters in the plane.
-        out: File to write: .json for the whole answer, .csv for the points with their clusters. A cluster without
-            points has no line in the .csv.
+            finds up to four clusters in the plane.
+        clusters: Number of clusters, up to what the weights know; "auto" counts the heaps, where clusters that overlap
+            are one heap.
+        out: File to write: .json for the whole answer, .csv for the points with their clusters, under the names of the
+            columns in the file. A cluster without points has no line in the .csv.
         picture: SVG file for a drawing of the first two coordinates and the clusters.
         refine: EM steps after the answer of the network.
         samples: Passes of a sampled network, of which the one with the highest likelihood wins; 1 is fastest.
@@ -39,15 +42,19 @@ def cluster_fit(
 
     check_target("out", out, ".json", ".csv")
     check_target("picture", picture, ".svg")
-    clusters = fit(file, find_weights(weights), refine=refine, samples=samples, device=device)
+    found = fit(file, find_weights(weights), clusters=clusters, refine=refine, samples=samples, device=device)
     for path in (out, picture):
         if path is not None:
-            write_clusters(clusters, path)
-    summary = clusters.summary()
+            write_clusters(found, path)
+    summary = found.summary()
     if json:
         print(dumps(summary, indent=2))
         return
-    print(f"{printable(file)}: {summary['points']} points, log-likelihood {clusters.log_likelihood:.4f} per point")
+    number = len(summary["clusters"])
+    counted = f"{summary['points']} points, {number} cluster{'s' * (number != 1)}"
+    print(f"{printable(file)}: {counted}, log-likelihood {found.log_likelihood:.4f} per point")
+    if found.columns:
+        print(f"  columns: {' '.join(found.columns)}")
     for number, cluster in enumerate(summary["clusters"]):
         mean, deviation = (" ".join(f"{value:.4g}" for value in cluster[key]) for key in ("mean", "deviation"))
         count = cluster["points"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..training.settings import Up
-from .messages import fail, remark
+from .messages import fail, left_out, remark
 from .upright import settled_up
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def data_pack(
     up: Up | None = None,
     options: Mapping[str, Any] | None = None,
     strict: bool = False,
+    force: bool = False,
 ) -> int:
     """Turn a folder of shapes, or a data set given by name, into a pack.
 
@@ -47,13 +48,16 @@ def data_pack(
             `predict` about some files of a folder (default: y for GLB and GLTF; other files stay as they are).
         options: Further options of a data set given by name, such as --options.variant objbg.
         strict: Fail if any file cannot be read.
+        force: Replace the pack at the target if there is one.
     """
     from ..data import SOURCES
-    from ..data.packing import NothingPacked, pack_folder
+    from ..data.packing import NothingPacked, pack_folder, refuse_existing
     from ..data.repack import repack, shapes_below
     from ..data.targets import read_targets
 
     folder = shapes_below(source, root)
+    if not force:
+        refuse_existing(target)
     if options and source not in SOURCES:
         raise ValueError(f"options: expected none for a folder or pack of your own, got {', '.join(options)}")
     for name in {"points", "normals", "seed"} & set(options or {}):
@@ -88,6 +92,7 @@ def data_pack(
             )
     except NothingPacked as error:
         remark("could not be read", error.problems)
+        left_out(error.problems, 0)
         raise
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped" + "; the same command goes on from here" * (folder is not None)) from None
@@ -100,6 +105,7 @@ def show(report: Report, target: str, strict: bool) -> int:
 
     remark("left out", report.problems)
     remark("note", report.notes)
+    left_out(report.problems, sum(report.counts.values()))
     counts = ", ".join(f"{split} {count}" for split, count in report.counts.items())
     labels = f"in {len(report.classes)} classes" if report.classes or not report.point_classes else ""
     labels = f"with {printable(report.target_name)}" if report.target_name else labels

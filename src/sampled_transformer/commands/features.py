@@ -7,7 +7,7 @@ from typing import Any
 
 from ..inference.defaults import DEFAULT_WEIGHTS
 from ..training.settings import Up
-from .messages import fail, remark
+from .messages import fail, left_out, remark
 
 
 def features(
@@ -45,6 +45,7 @@ def features(
         trained.check_sure()
     names: list[str] = []
     found: list[Any] = []
+    problems: list[str] = []
     for path in paths:
         try:
             if isinstance(path, DataError):
@@ -52,7 +53,9 @@ def features(
             found.append(trained.features(path, per_point=per_point, layer=layer, samples=samples, up=up))
             names.append(printable(path))
         except DataError as error:
-            remark("could not be read", [str(error)])
+            problems.append(str(error))
+            remark("could not be read", problems[-1:])
+    left_out(problems, len(found))
     if not found:
         return fail(f"{printable(out)}: not written, because no file could be read", 1)
     if per_point:

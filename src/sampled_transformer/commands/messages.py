@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 PROGRAM = "sampled-transformer"
+COMPILER = "sampled_transformer.attention.compiled"  # the logger that says when a kernel is being compiled
 
 
 def fail(message: str, code: int) -> int:
@@ -23,3 +27,41 @@ def remark(kind: str, lines: Iterable[str]) -> None:
     """Write one line for each remark about the input."""
     for line in lines:
         print(f"{kind}: {line}", file=sys.stderr)
+
+
+def left_out(problems: Iterable[str], used: int) -> None:
+    """Write how many of several files were left out, and why, in one line."""
+    from ..data.left_out import total_left_out
+
+    problems = list(problems)
+    line = total_left_out(problems, used)
+    if line and len(problems) + used > 1:
+        print(line, file=sys.stderr)
+
+
+@contextmanager
+def announced_compilation() -> Iterator[None]:
+    """Say once, within the block, why nothing moves while a kernel is being compiled."""
+    logger, level = logging.getLogger(COMPILER), logging.getLogger(COMPILER).level
+    handler = _SaysOnce(logging.INFO)
+    logger.addHandler(handler)
+    logger.setLevel(min(level, logging.INFO) if level else logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _SaysOnce(logging.Handler):
+    """Writes one line about the first compilation of the first process."""
+
+    said = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.said or not record.getMessage().startswith("compiling ") or os.environ.get("LOCAL_RANK", "0") != "0":
+            return
+        self.said = True
+        from tqdm import tqdm  # which keeps a progress bar whole
+
+        tqdm.write("note: compiling a kernel; this takes seconds, and up to a minute the first time", file=sys.stderr)

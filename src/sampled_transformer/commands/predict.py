@@ -6,7 +6,7 @@ from contextlib import closing
 
 from ..inference.defaults import DEFAULT_WEIGHTS
 from ..training.settings import Up
-from .messages import remark
+from .messages import left_out, remark
 
 
 def predict(
@@ -19,6 +19,7 @@ def predict(
     batch: int = 8,
     device: str | None = None,
     json: bool = False,
+    csv: bool = False,
 ) -> int:
     """Classify meshes or point clouds, or predict a number for each.
 
@@ -33,22 +34,29 @@ def predict(
         batch: Files per forward pass.
         device: Device (default: GPU if available).
         json: Print everything as JSON.
+        csv: Print a table instead, one row per file.
     """
     from dataclasses import asdict
     from json import dumps
     from textwrap import indent
 
+    from ..inference.answer_table import AnswerTable
     from ..inference.answering import Question, answer_files
     from ..support.printable import printable
 
+    if csv and json:
+        raise ValueError("csv, json: expected one of them, got both")
+    table = AnswerTable()
     question = Question(weights, samples, device, batch, up, top)
-    failed = warned = False
+    warned, problems, used = False, [], 0
     before = "[\n"
     with closing(answer_files(question, files, workers)) as answers:
         for answer in answers:
             if answer.error is not None:
-                failed = True
+                problems.append(answer.error)
                 remark("could not be read", [answer.error])
+            else:
+                used += 1
             estimated, others = _apart(answer.notes)
             if estimated and not warned:
                 warned = True
@@ -56,12 +64,16 @@ def predict(
             if json:
                 print(before + indent(dumps(asdict(answer), indent=2), "  "), end="", flush=True)
                 before = ",\n"
+            elif csv:
+                print(table.add(answer), end="", flush=True)
             elif answer.error is None:
                 print(printable(answer.file), *(f"({note})" for note in others))
                 print("\n".join(f"  {line}" for line in answer.lines()), flush=True)
     if json:
         print("\n]")
-    return int(failed)
+    print(table.rest(), end="")
+    left_out(problems, used)
+    return int(bool(problems))
 
 
 def _apart(notes: list[str]) -> tuple[bool, list[str]]:

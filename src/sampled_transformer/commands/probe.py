@@ -17,6 +17,7 @@ def probe(
     seed: int = 0,
     scratch: bool = False,
     device: str | None = None,
+    out: str | None = None,
     json: bool = False,
 ) -> None:
     """Measure the frozen features of a pre-trained encoder by logistic regression.
@@ -31,6 +32,8 @@ def probe(
         seed: Seed of new weights, and of the training shapes on which the penalty is chosen.
         scratch: Use new weights in the same network, for comparison.
         device: Device (default: GPU if available).
+        out: Weights file to write (.safetensors), with which `predict`, `evaluate`, `features` and `export` classify as
+            the probe does.
         json: Print everything as JSON.
     """
     from json import dumps
@@ -48,8 +51,11 @@ def probe(
         seed=seed,
         scratch=scratch,
         device=device,
+        out=out,
     )
     print(dumps(result, indent=2) if json else _table(result, "new weights" if scratch else printable(weights)))
+    if out is not None and not json:
+        print(f"{printable(out)}: written; `predict FILE --weights {printable(out)}` uses it")
 
 
 def _table(result: dict[str, Any], weights: str) -> str:

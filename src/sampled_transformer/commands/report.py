@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+LONGEST = 100  # characters of the names in the name of a page
+
 
 def report(runs: list[str], out: str | None = None) -> None:
     """Write a page with the curves and the wrong answers of finished runs.
 
     Args:
         runs: Folders of runs; the page shows the first one in detail.
-        out: File to write (default: report.html in the first folder).
+        out: File to write (default: in the first folder report.html or, for several runs, report-with-NAMES.html with
+            the names of the others).
     """
     from ..report.run_page import write_report
 
     folders = {name: Path(name) for name in runs}
-    page = Path(runs[0], "report.html") if out is None else Path(out)
+    page = Path(runs[0], _name(runs)) if out is None else Path(out)
     write_report(page, folders, " and ".join(folder.name for folder in folders.values()))
     print(f"{page}: written")
+
+
+def _name(runs: list[str]) -> str:
+    """The name of the page: the report of the first run alone stays what it is."""
+    others = "-".join(Path(run).resolve().name for run in runs[1:])
+    return f"report-with-{others[:LONGEST]}.html" if others else "report.html"

@@ -25,6 +25,7 @@ from ..support.printable import printable
 from ..support.workers import Announce, ProcessDied, available_cores, run_in_processes
 from . import SPLITS
 from .axes import check_up, standard_up
+from .class_counts import lines_about_missing
 from .errors import DataError
 from .files import NAMELESS, Normals, check_options, read_shape
 from .formats.npz import read_arrays, write_arrays
@@ -138,7 +139,17 @@ def pack_folder(
         with suppress(OSError):
             work.rmdir()  # fails unless it is empty, so finished shapes stay for the next run
     report.counts = {split: len(pack) for split, pack in packs.items()}
+    if {"train", "test"} <= packs.keys():
+        report.notes += lines_about_missing(packs["train"], packs["test"])
     return report
+
+
+def refuse_existing(target: str | Path) -> None:
+    """Raise a DataError if there is a pack at the target."""
+    place = Path(target)
+    files = [place] if place.suffix == ".npz" else [place / f"{split}.npz" for split in SPLITS]
+    if any(file.is_file() for file in files):
+        raise DataError(f"target: expected no pack yet, got {printable(place)}, which holds one; --force replaces it")
 
 
 def work_folder(target: Path) -> Path:

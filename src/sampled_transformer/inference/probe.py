@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,19 +15,23 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..data import Pack
+from ..data.class_counts import lines_about_missing
 from ..data.errors import DataError
 from ..models import create_model
 from ..models.mae import Encoder
 from ..models.tokens import Groups, group_points
+from ..support.atomic import check_target
 from ..support.printable import printable
 from ..training.loading import Batches, View, derive, hold_out, load_split
-from ..weights import WeightsError, load_model
+from ..weights import Description, WeightsError, load_model, save_model
 from .metrics import accuracies, confusion_counts
 from .trained import cycle_passes, in_evaluation, pick_device, view_of
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
 HELD_OUT = 0.2  # share of the training split that we hold out to choose the penalty
 ITERATIONS = 200
+# Options of networks with an encoder that say nothing about the encoder.
+NOT_OF_ENCODER = ("decoder_attention", "decoder_depth", "mask_ratio", "pooling", "head_width", "head_dropout")
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,15 @@ class Regression:
     def __call__(self, features: Tensor) -> Tensor:
         """Logits (shapes, classes)."""
         return (features - self.mean) / self.deviation @ self.weight.T + self.bias
+
+    def as_linear(self) -> nn.Linear:
+        """The same logits as one layer: W x + b with W = weight / deviation and b = bias - W mean."""
+        weight = self.weight.double() / self.deviation.double()
+        layer = nn.Linear(weight.shape[1], len(weight))
+        with torch.no_grad():
+            layer.weight.copy_(weight)
+            layer.bias.copy_(self.bias.double() - weight @ self.mean.double())
+        return layer
 
     def accuracies(self, features: Tensor, labels: Tensor) -> dict[str, float]:
         """Accuracy and mean class accuracy on labelled features."""
@@ -98,7 +113,8 @@ def features_of(
     parts = []
     with in_evaluation(network):
         for one in Batches(pack, view.transforms()[1], False, batch):
-            groups = group_points(one.points.to(device), network.groups, network.group_size)  # type: ignore[arg-type]
+            points, cut = one.points.to(device), (network.groups, network.group_size, network.in_any_order)
+            groups = group_points(points, *cut)  # type: ignore[arg-type]
             parts.append(cycle_passes(encoder, partial(pooled, groups), samples).mean(0).cpu())
     features = torch.cat(parts)
     if not features.isfinite().all():
@@ -117,6 +133,18 @@ def load_encoder(weights: Path, device: torch.device, scratch: bool = False, see
     return network, description
 
 
+def probe_classifier(
+    network: nn.Module, description: Description, regression: Regression, classes: Sequence[str]
+) -> tuple[nn.Module, dict[str, Any]]:
+    """The frozen encoder with the regression as its head: a 'mae-classifier', and its options."""
+    options = {name: value for name, value in description.options.items() if name not in NOT_OF_ENCODER}
+    options |= {"classes": len(classes), "pooling": "max-mean", "head_depth": 0}
+    classifier: Any = create_model("mae-classifier", **options)
+    classifier.encoder.load_state_dict(network.encoder.state_dict())  # type: ignore[union-attr]
+    classifier.head[0] = regression.as_linear()
+    return classifier.eval(), options
+
+
 def probe(
     weights: Path,
     source: str | None = None,
@@ -128,6 +156,7 @@ def probe(
     seed: int = 0,
     scratch: bool = False,
     device: str | None = None,
+    out: str | Path | None = None,
 ) -> dict[str, Any]:
     """Fit a linear probe on the training split of a data set and measure it on the test split.
 
@@ -141,7 +170,9 @@ def probe(
         seed: Seed for choosing the held-out shapes that decide the penalty.
         scratch: Probe the same network with new random weights, for comparison.
         device: Device (default: GPU if available).
+        out: Weights file to write: the encoder and the fitted classifier, for `predict` and everything else.
     """
+    check_target("out", out, ".safetensors")
     for name, value in (("samples", samples), ("batch", batch), ("points", 1 if points is None else points)):
         if value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value}")
@@ -155,14 +186,17 @@ def probe(
     train, test = (load_split(source, root, split, points or view.points) for split in ("train", "test"))
     if train.classes != test.classes:
         raise DataError(f"{printable(source)}: expected the same classes in train and test, got different classes")
-    view = View(view.preset, points or min(view.points, *(int(pack.counts().min()) for pack in (train, test))), False)
+    for line in lines_about_missing(train, test):
+        warnings.warn(f"{printable(source)}: {line}", stacklevel=2)
+    points = points or min(view.points, *(int(pack.counts().min()) for pack in (train, test)))
+    view = View(view.preset, points, False, train.up)
     options: dict[str, Any] = {"samples": samples, "batch": batch, "device": place}
     features, test_features = (features_of(network, pack, view, **options) for pack in (train, test))
     labels, test_labels = (torch.from_numpy(pack.labels) for pack in (train, test))
     held = held_out(train, seed)
     penalty, held_accuracy = choose_penalty(features, labels, held, len(train.classes))
     regression = fit(features, labels, len(train.classes), penalty)
-    return {
+    result = {
         "weights": str(weights),
         "scratch": scratch,
         "data": source,
@@ -175,6 +209,18 @@ def probe(
         "train_accuracy": regression.accuracies(features, labels)["accuracy"],
         **{f"test_{name}": value for name, value in regression.accuracies(test_features, test_labels).items()},
     }
+    if out is not None:
+        classifier, options_of_network = probe_classifier(network, description, regression, train.classes)
+        figures = {name: result[name] for name in ("train_accuracy", "test_accuracy", "test_mean_class_accuracy")}
+        notes = {
+            "data": {"source": source, "root": root, **asdict(view)},
+            "init": printable(weights),
+            "seed": seed,
+            "figures": figures,
+            "probe": {"penalty": penalty, "samples": samples, "scratch": scratch},
+        }
+        save_model(classifier, out, Description("mae-classifier", options_of_network, train.classes, notes))
+    return result
 
 
 def held_out(pack: Pack, seed: int) -> Tensor:

@@ -31,7 +31,7 @@ class AtomicCheckpoints(TorchCheckpointIO):
 
 
 class Record(Callback):
-    """Writes one row of figures per epoch to metrics.csv, TensorBoard and the checkpoint, then the checkpoint itself.
+    """Writes one row of figures per epoch to metrics.csv, the loggers and the checkpoint, then the checkpoint itself.
 
     Args:
         folder: Folder of the run.
@@ -95,10 +95,9 @@ class Record(Callback):
         trainer.save_checkpoint(self.checkpoint)
 
     def _write(self, trainer: Trainer, row: Row) -> None:
-        if trainer.logger is not None:
-            trainer.logger.log_metrics(
-                {name: value for name, value in row.items() if name != "epoch"}, int(row["epoch"])
-            )
+        figures = {name: value for name, value in row.items() if name != "epoch"}
+        for logger in trainer.loggers:
+            logger.log_metrics(figures, int(row["epoch"]))
         write_table(self.folder / "metrics.csv", self.rows)
         if self.best_on("validation") is row:
             self.save("model-best.safetensors", row)

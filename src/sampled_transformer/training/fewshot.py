@@ -23,6 +23,7 @@ from ..inference.probe import fit as fit_regression
 from ..inference.trained import cycle_probabilities, view_of
 from ..support.printable import printable
 from ..weights import WeightsError, describe_model, find_weights
+from .batch_statistics import FreshStatistics
 from .classify import Classify
 from .initial import Loaded, classifier_options, load_initial, with_changes
 from .loading import Batches, Splits, View, choose_points, choose_preset, derive, load_split, refuse_normals
@@ -90,7 +91,9 @@ class FewShot:
         data = RunData(Splits(task.train, task.test, None, self.view), settings.data.batch, seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.optim")
-            self.trainer().fit(module, data)
+            trainer = self.trainer()
+            trainer.fit(module, data)
+        FreshStatistics().refresh(trainer, module)
 
     def regress(self, network: nn.Module, task: Fold) -> dict[str, float]:
         """Fit a logistic regression on the features of the unchanged encoder, and measure it."""

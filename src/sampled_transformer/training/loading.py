@@ -13,6 +13,7 @@ import torch
 
 from ..data import SOURCES, Batch, Pack, list_sources, load_data
 from ..data.axes import check_up, turn_pack
+from ..data.class_counts import lines_about_missing
 from ..data.clouds import take_points
 from ..data.errors import DataError
 from ..data.repack import shapes_below
@@ -178,8 +179,8 @@ def _check_classes(train: Pack, test: Pack, where: str) -> None:
         raise DataError(f"{where}: expected training shapes of at least 2 classes, got {(counts > 0).sum()}")
     if counts.max() < 2:
         raise DataError(f"{where}: expected more than one training shape per class, got 1")
-    for number in np.flatnonzero(counts == 0):
-        warnings.warn(f"{where}: class {train.classes[number]!r} has no training shape", stacklevel=3)
+    for line in lines_about_missing(train, test):
+        warnings.warn(f"{where}: {line}", stacklevel=3)
 
 
 def _check_numbers(train: Pack, test: Pack, where: str) -> None:

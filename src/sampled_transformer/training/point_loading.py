@@ -201,7 +201,7 @@ class PointBatches(Batches):
     Args:
         pack: Sets whose points have labels.
         view: How the network sees them.
-        augmentation: Random changes in training.
+        augmentation: Random changes in training (None: none).
         batch: Size of the largest batch.
         seed: Seed of order, parts and augmentation.
         steps: Returns the number of training steps done; None for evaluation.
@@ -212,7 +212,7 @@ class PointBatches(Batches):
         self,
         pack: Pack,
         view: PointView,
-        augmentation: PointAugmentation,
+        augmentation: PointAugmentation | None,
         batch: int,
         seed: int = 0,
         steps: Callable[[], int] | None = None,
@@ -242,7 +242,9 @@ class PointBatches(Batches):
                 one = one._replace(point_labels=torch.full_like(one.point_labels, IGNORE))
             sets.append(one)
         batch = join_sets(sets)
-        return self.augmentation(batch, generator) if self.steps is not None else batch
+        if self.steps is None or self.augmentation is None:
+            return batch
+        return self.augmentation(batch, generator)
 
 
 def feature_statistics(pack: Pack, view: PointView) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

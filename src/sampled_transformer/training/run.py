@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,21 +14,24 @@ from typing import Any
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, Trainer
-from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from .. import __version__
+from ..data.transforms import Transform
 from ..inference.calibrate import calibrate_on
 from ..inference.calibrate import lines as calibration_lines
+from ..inference.defaults import DEFAULT_WEIGHTS
 from ..inference.target import Target
 from ..models import WITHOUT_NORMALS
 from ..support.machine import machine
 from ..support.printable import printable
-from ..weights import FILE, Description, find_weights, save_model
+from ..weights import FILE, Description, describe_model, find_weights, save_model
+from .batch_statistics import FEW_STEPS, FreshStatistics
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
 from .classify import Classify
 from .initial import Loaded, attention_of, load_initial
 from .loading import Batches, Splits, load_splits
+from .loggers import make_loggers
 from .network import build_network, check_given_options, check_points, given_options
 from .regress import Regress
 from .run_folder import check_folder, read_checkpoint, stopped, write_json, write_settings
@@ -38,34 +42,47 @@ BEST_ON_TEST = "best epoch (chosen on test, not the headline)"
 BEST_ON_VALIDATION = "best epoch (chosen on validation)"
 
 
-class RunData(LightningDataModule):
+class Loaders(LightningDataModule):
+    """The loaders of a run, and what else is asked about them."""
+
+    def steps_per_epoch(self, world: int) -> int:
+        """Training steps per epoch of this many processes."""
+        raise NotImplementedError
+
+    def sample_batches(self) -> Batches:
+        """Shuffled training shapes as evaluation sees them, the same in every process and at any time."""
+        raise NotImplementedError
+
+
+class RunData(Loaders):
     """The loaders of a run. They are built after the processes have started, when each one knows its rank."""
 
     def __init__(self, splits: Splits, batch: int, seed: int) -> None:
         super().__init__()
         self.splits, self.batch, self.seed = splits, batch, seed
 
-    def _batches(self, split: str, steps: Callable[[], int] | None = None) -> Batches:
-        assert self.trainer is not None
-        view = self.splits.view
-        return Batches(
-            getattr(self.splits, split),
-            view.transforms()[0 if split == "train" else 1],
-            view.normals,
-            self.batch,
-            self.seed,
-            steps,
-            self.trainer.global_rank,
-            self.trainer.world_size,
-        )
+    def _batches(
+        self, split: str, transform: Transform, steps: Callable[[], int] | None = None, rank: int = 0, world: int = 1
+    ) -> Batches:
+        pack, normals = getattr(self.splits, split), self.splits.view.normals
+        return Batches(pack, transform, normals, self.batch, self.seed, steps, rank, world)
 
     def train_dataloader(self) -> Batches:
-        trainer = self.trainer
+        trainer, transform = self.trainer, self.splits.view.transforms()[0]
         assert trainer is not None
-        return self._batches("train", lambda: trainer.global_step)
+        return self._batches("train", transform, lambda: trainer.global_step, trainer.global_rank, trainer.world_size)
 
     def val_dataloader(self) -> list[Batches]:
-        return [self._batches(name) for name in split_names(self.splits)]
+        trainer, transform = self.trainer, self.splits.view.transforms()[1]
+        assert trainer is not None
+        place = trainer.global_rank, trainer.world_size
+        return [self._batches(name, transform, None, *place) for name in split_names(self.splits)]
+
+    def steps_per_epoch(self, world: int) -> int:
+        return len(self._batches("train", self.splits.view.transforms()[0], lambda: 0, 0, world))
+
+    def sample_batches(self) -> Batches:
+        return self._batches("train", self.splits.view.transforms()[1], lambda: 0)
 
 
 def split_names(splits: Splits) -> tuple[str, ...]:
@@ -131,7 +148,7 @@ class Run:
         run = cls(settings, splits, options, task, record, build_trainer(settings, record), loaded)
         return run
 
-    def loaders(self) -> LightningDataModule:
+    def loaders(self) -> Loaders:
         """The batches of all splits."""
         return RunData(self.splits, self.settings.data.batch, self.settings.seed)
 
@@ -201,7 +218,7 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     try:
         return Trainer(
-            **asdict(settings.trainer),
+            **settings.trainer.hardware(),
             max_epochs=settings.epochs,
             gradient_clip_val=settings.optimiser.clip or None,
             enable_checkpointing=False,
@@ -210,7 +227,7 @@ def make_trainer(settings: Settings, **more: Any) -> Trainer:
             **more,
         )
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
-        given = ", ".join(f"{name} {value}" for name, value in asdict(settings.trainer).items())
+        given = ", ".join(f"{name} {value}" for name, value in settings.trainer.hardware().items())
         reason = " ".join(str(error).split())
         raise ValueError(f"trainer: expected options that Lightning can use here, got {given} ({reason})") from None
 
@@ -219,9 +236,9 @@ def build_trainer(settings: Settings, record: Record) -> Trainer:
     trainer = make_trainer(
         settings,
         default_root_dir=settings.out,
-        logger=TensorBoardLogger(settings.out, name="tensorboard", version=""),
+        logger=make_loggers(settings.trainer.logger, settings.out) or False,
         plugins=[AtomicCheckpoints()],
-        callbacks=[record, SaveOnInterrupt(record), Progress(record)],
+        callbacks=[FreshStatistics(), record, SaveOnInterrupt(record), Progress(record)],
         num_sanity_val_steps=0,
     )
     started = int(os.environ.get("WORLD_SIZE", "1"))
@@ -253,6 +270,8 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
     if is_first_process():
         write_settings(folder, settings)
     data = run.loaders()
+    if is_first_process() and not continues:
+        warn_of_few_steps(run, data.steps_per_epoch(run.trainer.world_size))
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")
@@ -276,6 +295,20 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
     return finish(run, finished=True)
 
 
+def warn_of_few_steps(run: Run, per_epoch: int) -> None:
+    """Say so if a training that begins with random weights has too few steps to learn much."""
+    settings, steps = run.settings, run.settings.epochs * per_epoch
+    if settings.init is not None or steps >= FEW_STEPS:
+        return
+    advice = f"give --epochs {math.ceil(FEW_STEPS / per_epoch)} or more"
+    shipped = describe_model(DEFAULT_WEIGHTS)
+    if (settings.command_name, settings.model) == ("train", shipped.model):
+        without = "" if run.splits.view.normals else ", which needs normals (`data pack --normals estimate`)"
+        advice += f", or begin with trained weights: --init {DEFAULT_WEIGHTS}{without}"
+    counted = f"{steps} training step{'s' * (steps != 1)} on {len(run.splits.train)} shapes"
+    warnings.warn(f"new weights learn little in {counted}: {advice}", stacklevel=3)
+
+
 def _stopped(run: Run) -> str:
     return stopped(run.settings, f"in epoch {len(run.record.rows) + 1} of {run.settings.epochs}")
 
@@ -294,6 +327,7 @@ def finish(run: Run, finished: bool) -> dict[str, Any]:
     result = run.result(finished)
     if is_first_process():
         if not finished:  # the network as it is now, with the figures of the last complete epoch
+            FreshStatistics().refresh(run.trainer, run.task)
             run.record.save("model.safetensors", run.record.rows[-1] if run.record.rows else {})
         elif run.splits.validation is not None and isinstance(run.task, Classify):
             result["calibration"] = calibrate_run(run)

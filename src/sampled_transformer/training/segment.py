@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, cast
 
 import torch
-from lightning.pytorch import LightningDataModule
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torchmetrics.classification import MulticlassConfusionMatrix
@@ -28,7 +28,7 @@ from .point_loading import (
     network_inputs,
 )
 from .point_loss import EXTRA_LOSSES
-from .run import Run
+from .run import Loaders, Run
 from .segment_settings import LossOptions, SegmentSettings
 from .settings import OptimiserOptions
 from .task import DIVERGED, Task
@@ -77,8 +77,12 @@ class Segment(Task):
     def confusion(self, split: str) -> MulticlassConfusionMatrix:
         return cast(MulticlassConfusionMatrix, self.matrices[split])
 
+    def ask(self, batch: Batch) -> Tensor:
+        logits: Tensor = self.network(**network_inputs(batch, self.view))
+        return logits
+
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        logits, labels = self.network(**network_inputs(batch, self.view)).float(), batch.point_labels
+        logits, labels = self.ask(batch).float(), batch.point_labels
         assert labels is not None
         known = labels >= 0
         count = known.sum()
@@ -103,7 +107,7 @@ class Segment(Task):
         self.finite = torch.ones((), dtype=torch.bool, device=self.device)
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
-        logits = self.network(**network_inputs(batch, self.view))
+        logits = self.ask(batch)
         self.finite &= logits.isfinite().all()
         self.confusion(self.splits[dataloader_idx]).update(logits.argmax(1), batch.point_labels)
 
@@ -125,27 +129,36 @@ class Segment(Task):
         return parts + [f"{split} mean IoU {100 * row[f'{split}_mean_iou']:.2f} %" for split in self.splits]
 
 
-class PointData(LightningDataModule):
+class PointData(Loaders):
     """The loaders of a run. They are built after the processes have started, when each one knows its rank."""
 
     def __init__(self, splits: PointSplits, augmentation: PointAugmentation, batch: int, seed: int) -> None:
         super().__init__()
         self.splits, self.augmentation, self.batch, self.seed = splits, augmentation, batch, seed
 
-    def _batches(self, split: str, steps: Any = None) -> PointBatches:
-        assert self.trainer is not None
-        pack, trainer = getattr(self.splits, split), self.trainer
+    def _batches(
+        self, split: str, steps: Callable[[], int] | None = None, rank: int = 0, world: int = 1, augment: bool = True
+    ) -> PointBatches:
         batch = self.batch if steps is not None or self.splits.view.part == "subset" else 1
-        place = (trainer.global_rank, trainer.world_size)
-        return PointBatches(pack, self.splits.view, self.augmentation, batch, self.seed, steps, *place)
+        augmentation = self.augmentation if augment else None
+        return PointBatches(getattr(self.splits, split), self.splits.view, augmentation, batch, self.seed, steps, rank, world)
 
     def train_dataloader(self) -> PointBatches:
         trainer = self.trainer
         assert trainer is not None
-        return self._batches("train", lambda: trainer.global_step)
+        return self._batches("train", lambda: trainer.global_step, trainer.global_rank, trainer.world_size)
 
     def val_dataloader(self) -> list[PointBatches]:
-        return [self._batches(name) for name in runs.split_names(self.splits)]  # type: ignore[arg-type]
+        trainer = self.trainer
+        assert trainer is not None
+        names = runs.split_names(self.splits)  # type: ignore[arg-type]
+        return [self._batches(name, None, trainer.global_rank, trainer.world_size) for name in names]
+
+    def steps_per_epoch(self, world: int) -> int:
+        return len(self._batches("train", lambda: 0, 0, world))
+
+    def sample_batches(self) -> PointBatches:
+        return self._batches("train", lambda: 0, augment=False)
 
 
 @dataclass
@@ -179,7 +192,7 @@ class SegmentRun(Run):
         own = replace(splits, train=replace(splits.train, labels=None, classes=splits.train.point_classes))
         return cls.assemble(settings, cast(Any, own), options, task)
 
-    def loaders(self) -> LightningDataModule:
+    def loaders(self) -> PointData:
         data, view = cast(SegmentSettings, self.settings).data, cast(PointSplits, self.splits).view
         augmentation = PointAugmentation(
             data.turn, data.flip, data.scale, data.jitter, data.missing, tuple(view.optional), data.colour_jitter

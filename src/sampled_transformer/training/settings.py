@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 from .run_settings import RunSettings
 
 Up = Literal["x", "y", "z", "-x", "-y", "-z", "auto"]
+LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ class TrainerOptions:
         num_nodes: Number of machines.
         strategy: How processes share the work, such as ddp.
         precision: Precision, such as 32-true, bf16-mixed or 16-mixed.
+        logger: Where the figures of each epoch go, besides metrics.csv: none, or names from csv, tensorboard, wandb and
+            mlflow, separated by commas. The last two have to be installed.
     """
 
     accelerator: str = "auto"
@@ -120,6 +123,26 @@ class TrainerOptions:
     num_nodes: int = 1
     strategy: str = "auto"
     precision: str = "32-true"
+    logger: str = "tensorboard"
+
+    def __post_init__(self) -> None:
+        logger_names(self.logger)
+
+    def hardware(self) -> dict[str, Any]:
+        """The options that Lightning's Trainer takes as they are."""
+        return {name: value for name, value in asdict(self).items() if name != "logger"}
+
+
+def logger_names(text: str) -> list[str]:
+    """The names in a list that is separated by commas; "none" has none."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    if names == ["none"]:
+        return []
+    for name in names:
+        if name not in LOGGERS:
+            expected = f"expected none, or names from {', '.join(LOGGERS)}, separated by commas"
+            raise ValueError(f"trainer.logger: {expected}, got {name!r}")
+    return names
 
 
 @dataclass(frozen=True)
@@ -151,6 +174,7 @@ class Settings(RunSettings):
         "trainer.accelerator",
         "trainer.strategy",
         "trainer.precision",
+        "trainer.logger",
     )
 
     data: DataOptions
@@ -239,7 +263,7 @@ class FewShotSettings(Settings):
 
     command_name: ClassVar[str] = "fewshot"
     positional: ClassVar[Mapping[str, str]] = {"init": "weights"}
-    fixed: ClassVar[tuple[str, ...]] = ("model", "data.validation")
+    fixed: ClassVar[tuple[str, ...]] = ("model", "data.validation", "trainer.logger")
     free: ClassVar[tuple[str, ...]] = ("out", "folds", "recipe")
 
     model: str = "mae-classifier"

@@ -39,6 +39,10 @@ class Task(LightningModule):
         self.network, self.optimiser, self.seed, self.sums = network, optimiser, seed, sums
         self.totals = torch.zeros(sums)  # not a buffer, which half precision would round
 
+    def ask(self, batch: Batch) -> Any:
+        """Give a batch to the network."""
+        return self.network(batch.points, batch.normals)
+
     def take_totals(self) -> dict[str, float]:
         """The figures of the training steps of this epoch, "train_loss" among them; resets the totals."""
         raise NotImplementedError

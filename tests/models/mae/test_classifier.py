@@ -9,7 +9,7 @@ from sampled_transformer.models.mae import MaskedAutoencoderClassifier
 from sampled_transformer.models.tokens import group_points
 
 
-@pytest.mark.parametrize("pooling", ["max", "cls-max"])
+@pytest.mark.parametrize("pooling", ["max", "cls-max", "max-mean"])
 def test_the_classifier_pools_the_tokens(pooling: str) -> None:
     torch.manual_seed(0)
     network = create_model("mae-classifier", classes=5, attention="dense", pooling=pooling, **SMALL).eval()
@@ -18,6 +18,9 @@ def test_the_classifier_pools_the_tokens(pooling: str) -> None:
     x, embedded, centres = encoder.embedding(groups.points), encoder.position(groups.centres), groups.centres
     if pooling == "max":
         pooled = encoder.stack(x, embedded, centres).amax(1)
+    elif pooling == "max-mean":
+        tokens = encoder.stack(x, embedded, centres)
+        pooled = torch.cat([tokens.amax(1), tokens.mean(1)], 1)
     else:
         x = torch.cat([network.class_token.view(1, 1, -1).repeat(3, 1, 1), x], 1)
         embedded = torch.cat([network.class_position_token.view(1, 1, -1).repeat(3, 1, 1), embedded], 1)
@@ -41,6 +44,12 @@ def test_has_the_head_of_the_paper_and_the_encoder_of_the_autoencoder() -> None:
     assert shapes[0] == shapes[1]
 
 
+def test_a_head_without_hidden_layers_is_linear() -> None:
+    network = create_model("mae-classifier", classes=5, head_depth=0, **SMALL).eval()
+    (layer,) = network.head
+    torch.testing.assert_close(network(clouds()), network.forward_features(clouds()) @ layer.weight.T + layer.bias)
+
+
 @pytest.mark.parametrize("attention", list_attention())
 def test_the_class_token_learns_with_every_mechanism(attention: str) -> None:
     classifier = create_model("mae-classifier", classes=5, attention=attention, pooling="cls-max", **SMALL)
@@ -54,9 +63,10 @@ def test_the_class_token_learns_with_every_mechanism(attention: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pooling": "mean"}, "pooling: expected one of max, cls-max, got 'mean'"),
+        ({"pooling": "mean"}, "pooling: expected one of max, cls-max, max-mean, got 'mean'"),
         ({"normals": True}, "normals: expected False"),
         ({"head_width": 0}, "classes, head_width: expected at least 1, got 5 and 0"),
+        ({"head_depth": -1}, "head_depth: expected at least 0, got -1"),
     ],
 )
 def test_bad_options_are_named(options: dict, message: str) -> None:

@@ -15,7 +15,7 @@ from ..inputs import check_normals
 from ..tokens import Groups, group_points
 from .encoder import Encoder, check_groups
 
-POOLINGS = ("max", "cls-max")
+POOLINGS = ("max", "cls-max", "max-mean")
 
 
 class MaskedAutoencoderClassifier(nn.Module):
@@ -24,15 +24,18 @@ class MaskedAutoencoderClassifier(nn.Module):
         T = Encoder(all groups)
         logits = MLP(max_i T_i)                                           "max"
         logits = MLP([T_class, max_i T_i]), with a class token in T       "cls-max"
+        logits = MLP([max_i T_i, mean_i T_i])                             "max-mean"
 
     Section 5.1 of "Sampled Transformer for Point Sets" (https://openreview.net/forum?id=F7f4BYnDAIc), Tables 1 to 3,
     after Point-MAE (https://arxiv.org/abs/2203.06604).
 
     Args:
         classes: number of classes, or of outputs: 1 to predict a number.
-        pooling: "max", the paper's, or "cls-max", Point-MAE's: a class token and the largest values.
-        head_width: width of the head's two hidden layers.
+        pooling: "max", the paper's, "cls-max", Point-MAE's: a class token and the largest values, or "max-mean", what a
+            linear probe reads.
+        head_width: width of the head's hidden layers.
         head_dropout: dropout after each of them; they also have BatchNorm and ReLU, as in Point-MAE.
+        head_depth: number of the hidden layers; with 0, the head is linear, as `probe --out` writes it.
         attention, groups, group_size, dim, heads, hidden, depth, embedding, norm, activation, bias, drop_path,
             normals, attention_options: as in `MaskedAutoencoder`.
     """
@@ -44,6 +47,7 @@ class MaskedAutoencoderClassifier(nn.Module):
         pooling: str = "max",
         head_width: int = 256,
         head_dropout: float = 0.5,
+        head_depth: int = 2,
         attention: str = "sampled",
         groups: int = 64,
         group_size: int = 32,
@@ -63,6 +67,8 @@ class MaskedAutoencoderClassifier(nn.Module):
         check_groups(groups, group_size, normals)
         if classes < 1 or head_width < 1:
             raise ValueError(f"classes, head_width: expected at least 1, got {classes} and {head_width}")
+        if head_depth < 0:
+            raise ValueError(f"head_depth: expected at least 0, got {head_depth}")
         if pooling not in POOLINGS:
             raise ValueError(f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}")
         self.groups, self.group_size, self.pooling = groups, group_size, pooling
@@ -84,7 +90,7 @@ class MaskedAutoencoderClassifier(nn.Module):
             self.class_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(dim), std=0.02))
             self.class_position_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(dim), std=0.02))
         pooled = dim if pooling == "max" else 2 * dim
-        self.head = classification_head([pooled, head_width, head_width], classes, head_dropout)
+        self.head = classification_head([pooled, *[head_width] * head_depth], classes, head_dropout)
         number_layers(self)
 
     def forward(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
@@ -93,10 +99,12 @@ class MaskedAutoencoderClassifier(nn.Module):
         return logits
 
     def forward_features(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
-        """What the head reads, (batch, dim) or, with a class token, (batch, 2 dim)."""
+        """What the head reads, (batch, dim) or, if it is more than the largest values, (batch, 2 dim)."""
         _, tokens = self._encode(points, normals)
         if self.pooling == "max":
             return tokens.amax(1)
+        if self.pooling == "max-mean":
+            return torch.cat([tokens.amax(1), tokens.mean(1)], 1)
         return torch.cat([tokens[:, 0], tokens[:, 1:].amax(1)], 1)
 
     def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -117,7 +125,8 @@ class MaskedAutoencoderClassifier(nn.Module):
     def _encode(self, points: Tensor, normals: Tensor | None) -> tuple[Tensor, Tensor]:
         check_normals(normals, points, wanted=False)
         groups = group_points(points, self.groups, self.group_size, self.in_any_order)
-        return groups.centres, self.encoder(groups) if self.pooling == "max" else self._encode_with_class_token(groups)
+        with_token = self.pooling == "cls-max"
+        return groups.centres, self._encode_with_class_token(groups) if with_token else self.encoder(groups)
 
     def _encode_with_class_token(self, groups: Groups) -> Tensor:
         """Tokens (batch, 1 + groups, dim), the class token first; its position is the origin."""
