@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .models.described import Stored, build_described
+from .models.described import Stored, build_described, check_description
 from .support.atomic import atomic_write
 from .support.printable import brief, printable
 from .support.registry import did_you_mean
@@ -28,12 +28,16 @@ from .support.trees import check_nesting
 FORMAT = "sampled-transformer 1"
 BESIDE = "beside."  # how the names of tensors begin that are not the network's
 LONGEST = 1 << 21  # letters of metadata: JSON takes up to thirty times as much memory as its text
+MOST_DIGITS = 20  # of a whole number in the metadata
 DEEPEST = 32  # levels of nesting in the metadata
 FILE = "model.safetensors"  # the weights in a run folder, and in a repository on the Hugging Face Hub
 
 
 class WeightsError(ValueError):
     """A weights file that cannot be used. The message is one line: `path: problem`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(" ".join(message.split())))
 
 
 @dataclass(frozen=True)
@@ -214,16 +218,29 @@ def _describe(file: Any, path: Path) -> Description:
     if length > LONGEST:
         raise WeightsError(f"{printable(path)}: expected metadata of at most {LONGEST:,} letters, got {length:,}")
     try:
-        options, classes, notes = (json.loads(metadata[key]) for key in ("options", "classes", "notes"))
+        texts = (metadata[key] for key in ("options", "classes", "notes"))
+        options, classes, notes = (json.loads(text, parse_int=_whole) for text in texts)
         if not isinstance(options, dict) or not isinstance(classes, list) or not isinstance(notes, dict):
             raise TypeError
         if not all(isinstance(name, str) for name in classes):
             raise TypeError
         for tree in (options, notes):
             check_nesting(tree, DEEPEST)
-        return Description(metadata["model"], options, tuple(classes), notes)
+        description = Description(metadata["model"], options, tuple(classes), notes)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise WeightsError(f"{printable(path)}: expected metadata written by save_model, got something else") from None
+    try:
+        check_description(description.model, options, len(_names(file)))
+    except ValueError as error:
+        raise WeightsError(f"{printable(path)}: cannot build the network that it describes ({error})") from None
+    return description
+
+
+def _whole(digits: str) -> int:
+    """A whole number of JSON; one that no file of ours has would not fit a float or a tensor."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError
+    return int(digits)
 
 
 def add_notes(path: str | Path, notes: Mapping[str, Any]) -> None:

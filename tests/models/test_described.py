@@ -98,7 +98,7 @@ def test_constants_that_follow_from_options_are_bounded_too() -> None:
 def test_tensors_of_another_kind_are_refused(kind: str) -> None:
     tensors = stored(create_model("basic", **SMALL))
     tensors["head.weight"] = tensors["head.weight"]._replace(dtype=kind)
-    with pytest.raises(ValueError, match=f"head.weight: expected numbers of the type F16 or BF16 .* got {kind}"):
+    with pytest.raises(ValueError, match=rf"head\.weight: expected numbers of the type F16 or BF16 .* got {kind}"):
         build_described("basic", SMALL, tensors, 10_000)
 
 

@@ -10,7 +10,6 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

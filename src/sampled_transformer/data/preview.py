@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ..support.printable import printable
 from .errors import DataError
 from .pack import Pack
 from .quantise import POINT_SCALE
@@ -42,11 +43,15 @@ def describe(packs: Mapping[str, Pack], shape: int = 0, braille: bool = True) ->
     if not 0 <= shape < len(first):
         raise DataError(f"shape: expected 0 to {len(first) - 1}, got {shape}")
     parts = [_summary(packs), _class_table(packs), _number_table(packs), _figures(packs)]
-    name = "" if first.names is None else f" {first.names[shape]}"
-    category = "" if first.labels is None or not first.classes else f", {first.classes[first.labels[shape]]}"
+    name = "" if first.names is None else f" {printable(first.names[shape])}"
+    category = "" if first.labels is None or not first.classes else f", {printable(first.classes[first.labels[shape]])}"
     if first.has_numbers:
-        category = f", {first.target_name or 'label'} {first.labels[shape]:.6g}"  # type: ignore[index]
-    extras = "".join(f", {key} {values[shape]}" for key, values in first.extras.items() if values.ndim == 1)
+        category = f", {printable(first.target_name or 'label')} {first.labels[shape]:.6g}"  # type: ignore[index]
+    extras = "".join(
+        f", {printable(key)} {printable(str(values[shape]))}"
+        for key, values in first.extras.items()
+        if values.ndim == 1
+    )
     start = int(first.counts()[:shape].sum())
     points = first.points.reshape(-1, 3)[start : start + int(first.counts()[shape])] / POINT_SCALE
     parts.append(f"shape {shape} of {first_split}:{name}{category}{extras}\n{three_views(points, braille=braille)}")
@@ -58,14 +63,18 @@ def _summary(packs: Mapping[str, Pack]) -> str:
     for split, pack in packs.items():
         counts = pack.counts()
         size = f"{counts[0]}" if pack.ptr is None else f"{counts.min()} to {counts.max()}"
-        arrays = ["normals"] * (pack.normals is not None) + ["labels"] * (pack.labels is not None) + list(pack.extras)
+        arrays = (
+            ["normals"] * (pack.normals is not None)
+            + ["labels"] * (pack.labels is not None)
+            + [printable(key) for key in pack.extras]
+        )
         up = f"; {pack.up} is up" if pack.up else ""
         lines.append(f"{split:6}{len(pack):7} shapes of {size} points, with {', '.join(arrays) or 'nothing else'}{up}")
     return "\n".join(lines)
 
 
 def _class_table(packs: Mapping[str, Pack]) -> str:
-    classes = next(iter(packs.values())).classes
+    classes = [printable(name) for name in next(iter(packs.values())).classes]
     width = max([len(name) for name in classes], default=0)
     rows = [f"{'class':{max(width, 5)}}" + "".join(f"{split:>8}" for split in packs)]
     for label, name in enumerate(classes):
@@ -80,6 +89,7 @@ def _number_table(packs: Mapping[str, Pack]) -> str:
     if not measured:
         return ""
     name = next(iter(measured.values())).target_name or "label"
+    name = printable(name)
     rows = [f"{name}\n{'':8}{'mean':>12}{'deviation':>12}{'smallest':>12}{'largest':>12}"]
     for split, pack in measured.items():
         values = pack.labels
