@@ -218,8 +218,8 @@ def few_keys_and_rest(
     Where nothing is left to read through the sums, rounding may not stand in for it: the few keys are all there is.
     """
     if query.dtype != torch.float64 and are_extreme(query, key):
-        doubled = [part.double() for part in (query, key, value, keys, values)]
-        return few_keys_and_rest(*doubled, weight, scale, mask).to(value.dtype)
+        own = query.double(), key.double(), value.double()
+        return few_keys_and_rest(*own, keys.double(), values.double(), weight, scale, mask).to(value.dtype)
     score = few_scores(query, key, keys, weight, scale)
     query_features, key_features = positive_features(query), positive_features(key)
     counted = (weight > 0)[..., None]  # (batch or 1, n or 1, r, 1)
