@@ -12,7 +12,8 @@ import io
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import redirect_stderr, redirect_stdout
+from typing import IO, Any, cast
 
 from . import __version__
 from .commands import Function, all_commands, all_families
@@ -20,6 +21,7 @@ from .commands.messages import PROGRAM, announced_compilation, fail, warn
 from .commands.options import Command
 from .support.memory import keep_freed_memory
 from .support.registry import look_up
+from .support.terminal import Shown
 
 DESCRIPTION = "Attention over sets and point clouds at linear cost."
 
@@ -58,10 +60,16 @@ def main(arguments: list[str] | None = None) -> int:
     keep_freed_memory()
     if isinstance(sys.stdout, io.TextIOWrapper):  # the terminal may not be able to show all class names
         sys.stdout.reconfigure(errors="backslashreplace")
+    out, errors = (cast(IO[str], Shown(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(errors):
+        return _run_to_the_end(sys.argv[1:] if arguments is None else arguments)
+
+
+def _run_to_the_end(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings(), announced_compilation():
             warnings.showwarning = _show_warning
-            result = run(sys.argv[1:] if arguments is None else arguments)
+            result = run(arguments)
         sys.stdout.flush()  # here, where we can still ignore a closed pipe
         return result if isinstance(result, int) else 0
     except BrokenPipeError:

@@ -123,7 +123,7 @@ def _unnest(tensors: Mapping[str, Tensor | None]) -> tuple[list[Any], Tensor]:
         rows, offsets = _rows(tensor, own)
         if ptr is None:
             ptr = offsets
-        elif ptr.shape != offsets.shape or (_readable(ptr) and not torch.equal(ptr, offsets)):
+        elif ptr.shape != offsets.shape or (readable(ptr) and not torch.equal(ptr, offsets)):
             raise ValueError(f"{own}: expected sets of the same sizes as those of {name}, got other sizes")
         packed.append(rows)
     assert ptr is not None
@@ -199,7 +199,7 @@ def check_mask(mask: Tensor, shape: torch.Size, name: str = "mask") -> None:
 
 def warn_of_padding_alone(mask: Tensor) -> None:
     """Warn of a mask without any real point in several sets, which was probably meant the other way round."""
-    if _readable(mask) and mask.shape[0] > 1 and mask.numel() and not mask.any():  # a single set may well be empty
+    if readable(mask) and mask.shape[0] > 1 and mask.numel() and not mask.any():  # a single set may well be empty
         meaning = "True means real here, and padding in torch's key_padding_mask"
         warnings.warn(f"mask: expected a real point in some set, got none ({meaning})", stacklevel=2)
 
@@ -225,7 +225,7 @@ def check_ptr(ptr: Integers, total: int | None, name: str = "ptr", device: torch
     ptr, moved = _as_tensor(ptr), None if isinstance(ptr, Tensor) else device
     if not isinstance(ptr, Tensor) or ptr.dtype not in (torch.int32, torch.int64) or ptr.ndim != 1 or len(ptr) == 0:
         raise ValueError(f"{name}: expected int64 of shape (sets + 1,), got {describe(ptr)}")
-    if _readable(ptr):
+    if readable(ptr):
         if ptr[0] != 0 or bool((ptr.diff() < 0).any()):
             raise ValueError(f"{name}: expected values that start at 0 and never fall, got {_shorten(ptr)}")
         if total is not None and ptr[-1] != total:
@@ -246,7 +246,7 @@ def _as_tensor(values: Integers) -> Any:
     return torch.from_numpy(array.astype(np.int64)) if array.dtype.kind in "iu" else values
 
 
-def _readable(values: Tensor) -> bool:
+def readable(values: Tensor) -> bool:
     """Whether values can be read without making a device wait or breaking a graph."""
     return values.device.type == "cpu" and not torch.compiler.is_compiling()
 
@@ -280,7 +280,7 @@ def check_device(value: Tensor, points: Tensor, name: str, points_name: str) -> 
 
 def check_finite(points: Tensor, name: str) -> None:
     """Refuse NaN and infinity, on the CPU only: elsewhere the device would have to wait."""
-    if not _readable(points):
+    if not readable(points):
         return
     # One bad number spoils the sum, which takes a quarter of the time; a sum may also overflow by itself.
     if not bool(points.sum().isfinite() or points.isfinite().all()):
@@ -323,7 +323,7 @@ def ptr_from_batch(
         batch = torch.zeros(0, dtype=torch.int64)
     if not isinstance(batch, Tensor) or batch.ndim != 1 or batch.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"{name}: expected int64 of shape (total,), got {describe(batch)}")
-    if batch_size is None or _readable(batch):
+    if batch_size is None or readable(batch):
         batch_size = _count_sets(batch, batch_size, name)
     if moved is not None:
         batch = batch.to(moved)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,18 +19,25 @@ from typing import Any
 import torch
 from torch import nn
 
-from .models import create_model
+from .models.described import Stored, build_described, check_description
 from .support.atomic import atomic_write
-from .support.printable import printable
+from .support.printable import brief, printable
 from .support.registry import did_you_mean
+from .support.trees import check_nesting
 
 FORMAT = "sampled-transformer 1"
 BESIDE = "beside."  # how the names of tensors begin that are not the network's
+LONGEST = 1 << 21  # letters of metadata: JSON takes up to thirty times as much memory as its text
+MOST_DIGITS = 20  # of a whole number in the metadata
+DEEPEST = 32  # levels of nesting in the metadata
 FILE = "model.safetensors"  # the weights in a run folder, and in a repository on the Hugging Face Hub
 
 
 class WeightsError(ValueError):
     """A weights file that cannot be used. The message is one line: `path: problem`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(" ".join(message.split())))
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ def add_to_model(
     path: str | Path, out: str | Path, notes: Mapping[str, Any], beside: Mapping[str, torch.Tensor]
 ) -> None:
     """Copy a weights file with further notes and with these tensors beside the network; its own stay bit for bit."""
-    description, tensors = _open(find_weights(path), "cpu")
+    description, tensors = _read(find_weights(path), "")
     own = {name: tensor for name, tensor in tensors.items() if not name.startswith(BESIDE)}
     description = replace(description, notes={**description.notes, **notes})
     _write(out, description, own | {f"{BESIDE}{name}": tensor for name, tensor in beside.items()})
@@ -135,69 +143,108 @@ def _write(path: str | Path, description: Description, tensors: Mapping[str, tor
 
 def describe_model(path: str | Path) -> Description:
     """Read the metadata of a file, run folder or name, without its weights."""
-    return _open(find_weights(path))[0]
+    return _read(find_weights(path))[0]
 
 
 def load_beside(path: str | Path) -> dict[str, torch.Tensor]:
     """The tensors of a file, run folder or name that do not belong to the network, by name, on the CPU."""
-    tensors = _open(find_weights(path), "cpu", BESIDE)[1]
+    tensors = _read(find_weights(path), BESIDE)[1]
     return {name.removeprefix(BESIDE): tensor for name, tensor in tensors.items()}
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[nn.Module, Description]:
-    """Load the network of a file, run folder or name, in evaluation mode. Nothing in the file can run code."""
+    """Load the network of a file, run folder or name, in evaluation mode. Nothing in the file can run code.
+
+    The names, shapes and types of all tensors are compared with the description before anything is allocated, so that
+    loading takes at most a small multiple of the file's size, whatever it describes; see `models.described`.
+    """
     path = find_weights(path)
-    description, tensors = _open(path, device)
-    tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(BESIDE)}
-    try:
-        network = create_model(description.model, **description.options).to(device)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise WeightsError(f"{printable(path)}: cannot build the network that it describes ({error})") from None
-    outputs = description.options.get("classes", len(description.classes))
-    if description.classes and outputs != len(description.classes):
-        raise WeightsError(f"{printable(path)}: expected {outputs} class names, got {len(description.classes)}")
-    own = network.state_dict()
-    missing, unknown = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
-    if missing or unknown:
-        what = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is unknown"
-        raise WeightsError(f"{printable(path)}: weights do not fit the model {description.model!r}: {what}")
-    for name, tensor in own.items():
-        if tensors[name].shape != tensor.shape:
-            shapes = f"expected shape {tuple(tensor.shape)}, got {tuple(tensors[name].shape)}"
-            raise WeightsError(f"{printable(path)}: {name}: {shapes}")
-    network.load_state_dict({name: tensor.to(own[name].dtype) for name, tensor in tensors.items()})
+    with _opened(path, device) as file:
+        description = _describe(file, path)
+        outputs = description.options.get("classes", len(description.classes))
+        if description.classes and outputs != len(description.classes):
+            found = f"expected {brief(str(outputs))} class names, got {len(description.classes)}"
+            raise WeightsError(f"{printable(path)}: {found}")
+        stored = {name: _stored(file, name) for name in _names(file) if not name.startswith(BESIDE)}
+        try:
+            network = build_described(description.model, description.options, stored, path.stat().st_size)
+        except ValueError as error:
+            raise WeightsError(f"{printable(path)}: {error}") from None
+        network = network.to(device)
+        own = network.state_dict()
+        network.load_state_dict({name: file.get_tensor(name).to(own[name].dtype) for name in stored})
     return network.eval(), description
 
 
-def _open(
-    path: Path, device: torch.device | str | None = None, prefix: str = ""
-) -> tuple[Description, dict[str, torch.Tensor]]:
-    """Read the description and, if a device is given, the tensors whose names begin with the prefix."""
+@contextmanager
+def _opened(path: Path, device: torch.device | str = "cpu") -> Iterator[Any]:
+    """The open file; what safetensors says about a damaged one becomes a WeightsError that names it."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
         raise WeightsError(f"{printable(path)}: no such file")
     try:
-        with safe_open(path, "pt", device=str(device or "cpu")) as file:
-            metadata = file.metadata() or {}
-            names = [] if device is None else [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
-            tensors = {name: file.get_tensor(name) for name in names}
+        with safe_open(path, "pt", device=str(device)) as file:
+            yield file
     except SafetensorError as error:
-        raise WeightsError(f"{printable(path)}: not a complete .safetensors file ({error})") from None
+        reason = brief(str(error), 200)
+        raise WeightsError(f"{printable(path)}: not a complete .safetensors file ({reason})") from None
+
+
+def _names(file: Any) -> list[str]:
+    return list(file.keys())
+
+
+def _stored(file: Any, name: str) -> Stored:
+    tensor = file.get_slice(name)
+    return Stored(tensor.get_dtype(), tuple(tensor.get_shape()))
+
+
+def _read(path: Path, prefix: str | None = None) -> tuple[Description, dict[str, torch.Tensor]]:
+    """The description and, if a prefix is given, the tensors whose names begin with it, on the CPU."""
+    with _opened(path) as file:
+        description = _describe(file, path)
+        names = [] if prefix is None else [name for name in _names(file) if name.startswith(prefix)]
+        return description, {name: file.get_tensor(name) for name in names}
+
+
+def _describe(file: Any, path: Path) -> Description:
+    metadata = file.metadata() or {}
     if metadata.get("format") != FORMAT:
         found = metadata.get("format")
+        found = None if found is None else brief(found)
         raise WeightsError(f"{printable(path)}: expected the format {FORMAT!r} in its metadata, got {found!r}")
+    length = sum(map(len, metadata.values()))
+    if length > LONGEST:
+        raise WeightsError(f"{printable(path)}: expected metadata of at most {LONGEST:,} letters, got {length:,}")
     try:
-        options, classes, notes = (json.loads(metadata[key]) for key in ("options", "classes", "notes"))
+        texts = (metadata[key] for key in ("options", "classes", "notes"))
+        options, classes, notes = (json.loads(text, parse_int=_whole) for text in texts)
         if not isinstance(options, dict) or not isinstance(classes, list) or not isinstance(notes, dict):
             raise TypeError
-        return Description(metadata["model"], options, tuple(map(str, classes)), notes), tensors
-    except (KeyError, TypeError, ValueError):
+        if not all(isinstance(name, str) for name in classes):
+            raise TypeError
+        for tree in (options, notes):
+            check_nesting(tree, DEEPEST)
+        description = Description(metadata["model"], options, tuple(classes), notes)
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise WeightsError(f"{printable(path)}: expected metadata written by save_model, got something else") from None
+    try:
+        check_description(description.model, options, len(_names(file)))
+    except ValueError as error:
+        raise WeightsError(f"{printable(path)}: cannot build the network that it describes ({error})") from None
+    return description
+
+
+def _whole(digits: str) -> int:
+    """A whole number of JSON; one that no file of ours has would not fit a float or a tensor."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError
+    return int(digits)
 
 
 def add_notes(path: str | Path, notes: Mapping[str, Any]) -> None:
     """Add to the notes of a weights file, atomically. Its tensors stay as they are, to the bit."""
     path = find_weights(path)
-    description, tensors = _open(path, "cpu")
+    description, tensors = _read(path, "")
     _write(path, replace(description, notes={**description.notes, **notes}), tensors)

@@ -134,7 +134,7 @@ def test_other_sets_say_whether_they_are_familiar(folder: Path, make_pack) -> No
     [
         ({"data": {"points": 24}}, {}, WeightsError, r"w\.safetensors: expected a network that part of the training"),
         ({"data": {"points": 24}}, {"validation": 0.3}, ValueError, "data: expected a data set, because .* got none"),
-        ({"data": []}, {"validation": 0.3}, ValueError, "data: expected a data set"),
+        ({"data": [1]}, {"validation": 0.3}, WeightsError, "expected names and values in its note data"),
         ({}, {"validation": 1.0}, ValueError, "validation: expected a share of the training split"),
         ({}, {"seed": -1}, ValueError, "seed: expected 0 or more, got -1"),
         ({"seed": "x"}, {}, ValueError, "seed: expected 0 or more, got x"),

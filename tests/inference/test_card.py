@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from sampled_transformer.inference.card import facts
-from sampled_transformer.weights import Description
+from sampled_transformer.weights import Description, WeightsError
 
 
 def test_facts_are_what_the_description_knows() -> None:
@@ -27,5 +29,16 @@ def test_a_regression_names_its_target() -> None:
     assert found == {"Predicts": "drag", "Test R² after the last epoch": "0.5000"}
 
 
-def test_notes_of_somebody_else_are_no_error() -> None:
-    assert facts(Description("basic", {}, (), {"data": "far away", "figures": [1]}), "x") == {}
+@pytest.mark.parametrize(
+    ("notes", "message"),
+    [
+        ({"data": "far away"}, "x: expected names and values in its note data, got far away"),
+        ({"figures": [1]}, "x: expected names and values in its note figures"),
+        ({"figures": {"test_accuracy": "high"}}, "x: expected a number in its note figures.test_accuracy, got high"),
+        ({"calibration": {"temperature": "hot"}}, "x: expected a temperature of 0.05 to 20 in its notes"),
+        ({"familiarity": {"alarms": []}}, "x: expected a number in its note familiarity.alarms"),
+    ],
+)
+def test_notes_of_another_type_are_named(notes: dict, message: str) -> None:
+    with pytest.raises(WeightsError, match=message):
+        facts(Description("basic", {}, (), notes), "x")

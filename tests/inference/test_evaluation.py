@@ -102,7 +102,7 @@ def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
         evaluate(save(tmp_path / "silent.safetensors"))
     with pytest.raises(ValueError, match="samples: expected at least 1, got 0"):
         evaluate(weights, samples=0)
-    with pytest.raises(WeightsError, match="expected a valid preset and number of points in its notes"):
+    with pytest.raises(WeightsError, match="expected a valid preset and 1 to 131,072 points in its notes"):
         evaluate(save(tmp_path / "odd.safetensors", notes={"data": {"points": "many"}}))
     with pytest.raises(ValueError, match="device: expected a device that works here, got 'toaster'"):
         evaluate(weights, device="toaster")

@@ -106,7 +106,7 @@ def test_nonsense_about_familiar_shapes_is_refused_before_any_answer(tmp_path):
     weights = save(tmp_path / "w.safetensors")
     network, description = load_model(weights)
     save_model(network, weights, replace(description, notes={**description.notes, "familiarity": 7}))
-    with pytest.raises(WeightsError, match=r"w\.safetensors: familiarity: expected the tensors"):
+    with pytest.raises(WeightsError, match=r"w\.safetensors: expected names and values in its note familiarity"):
         Predictor(weights)
     save_model(network, weights, replace(description, notes={**description.notes, "calibration": {"temperature": 0}}))
     with pytest.raises(WeightsError, match=r"w\.safetensors: expected a temperature of 0\.05 to 20"):

@@ -61,10 +61,16 @@ def test_labels_without_a_scale(labels: list[float], message: str) -> None:
 
 @pytest.mark.parametrize(
     "kept",
-    [{}, {"name": "y", "mean": 0, "deviation": 0}, {"name": "y", "mean": math.nan, "deviation": 1}, {"name": "y"}, 3],
+    [{}, {"name": "y", "mean": 0, "deviation": 0}, {"name": "y", "mean": math.nan, "deviation": 1}, {"name": "y"}],
 )
 def test_notes_that_do_not_describe_a_target(kept: object) -> None:
     with pytest.raises(WeightsError, match=r"w: expected the name, mean and deviation of the target in its notes, got"):
+        target_of(Description("basic", {}, (), {"regression": kept}), "w")
+
+
+@pytest.mark.parametrize("kept", [3, {"name": 3}, {"name": "y", "mean": "0", "deviation": 1}])
+def test_notes_of_another_type(kept: object) -> None:
+    with pytest.raises(WeightsError, match=r"w: expected .* in its note regression"):
         target_of(Description("basic", {}, (), {"regression": kept}), "w")
 
 

@@ -40,7 +40,7 @@ def test_the_default_view() -> None:
 
 @pytest.mark.parametrize("data", [{"points": "many"}, {"points": 0}, {"preset": "soup"}, {"corruptions": 3}, [1, 2]])
 def test_a_view_that_cannot_be_is_refused(data) -> None:
-    with pytest.raises(WeightsError, match=r"a\.safetensors: expected a valid preset and number of points"):
+    with pytest.raises(WeightsError, match=r"a\.safetensors: expected a valid preset and 1 to 131,072 points"):
         view_of(Description("basic", {}, (), {"data": data}), FILE)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sampled_transformer.support.printable import printable
+from sampled_transformer.support.printable import brief, printable
 
 
 def test_ordinary_names_stay() -> None:
@@ -16,3 +16,14 @@ def test_ordinary_names_stay() -> None:
 )
 def test_what_a_terminal_cannot_show_is_escaped(name: str, text: str) -> None:
     assert printable(name) == text
+
+
+def test_half_a_letter_is_escaped_too() -> None:
+    """JSON can hold half of a surrogate pair; no file system can."""
+    assert printable("a\ud800b") == "a\\ud800b"
+
+
+def test_a_long_text_is_cut() -> None:
+    assert brief("x" * 80) == "x" * 80
+    assert brief("x" * 81) == "x" * 80 + "..."
+    assert brief("\x1b" * 3, 2) == "\\x1b\\x1b..."

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from sampled_transformer.support.trees import (
+    check_nesting,
     convert,
     fields_of,
     flat,
@@ -201,3 +202,18 @@ def test_files_that_hold_no_tree(tmp_path: Path) -> None:
 def test_one_type_of_a_union_is_enough() -> None:
     assert convert(None, int | None, "x") is None
     assert convert([1], list[int] | None, "x") == [1]
+
+
+def test_nesting_is_bounded() -> None:
+    deep: Any = {}
+    for _ in range(10):
+        deep = {"a": [deep]}
+    check_nesting(deep, 20)
+    with pytest.raises(ValueError, match="expected at most 19 levels"):
+        check_nesting(deep, 19)
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b" " * 3_000_000)
+    with pytest.raises(ValueError, match="expected at most 131,072 letters, got 3,000,000 bytes"):
+        read_file(tmp_path / "a.yaml")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from ..cycles import Cycles
 from ..sets import Sets
 from .attended import AllKeys, Points, all_weights
 from .base import Attention
+from .extreme import fused_attention
 
 
 class DenseAttention(Attention):
@@ -41,12 +41,5 @@ def read_all(
     if mask is not None:
         # A softmax over no keys is NaN, also in the backward pass. An empty set may read its padding, which is zero.
         mask = (mask | ~mask.any(1, keepdim=True))[:, None, None]
-    out = scaled_dot_product_attention(
-        query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        attn_mask=mask,
-        dropout_p=dropout,
-        scale=scale,
-    )
-    return out.transpose(1, 2)
+    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    return fused_attention(query, key, value, mask, dropout, scale).transpose(1, 2)

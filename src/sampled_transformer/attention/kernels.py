@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
 
 from .compiled import Compiled
+from .extreme import are_extreme, fused_attention
+
+REST = 1e-5  # a share of the sums that rounding alone may leave
 
 
 def take(x: Tensor, index: Tensor) -> Tensor:
@@ -213,17 +215,26 @@ def few_keys_and_rest(
         out_i = N_i / D_i,    N_i = sum_(j not read) f_ij v_j + sum_(j read) exp(s_ij) v_j
 
     D_i is the same sum without v_j, and f_ij is the product of positive features. Every term of D_i is positive.
+    Where nothing is left to read through the sums, rounding may not stand in for it: the few keys are all there is.
     """
+    if query.dtype != torch.float64 and are_extreme(query, key):
+        own = query.double(), key.double(), value.double()
+        return few_keys_and_rest(*own, keys.double(), values.double(), weight, scale, mask).to(value.dtype)
     score = few_scores(query, key, keys, weight, scale)
-    highest = score.amax(2, keepdim=True).clamp(min=0).detach()  # nothing overflows
-    exact = (score - highest).exp()
     query_features, key_features = positive_features(query), positive_features(key)
     counted = (weight > 0)[..., None]  # (batch or 1, n or 1, r, 1)
     linear = [(query_features * key_features).sum(-1)[:, :, None]]
     linear.append((query_features[:, :, None] * positive_features(keys)).sum(-1) * counted)
-    change = exact - torch.cat(linear, 2) * (-highest).exp()
+    read = torch.cat(linear, 2)
     numerator, denominator = linear_sums(query_features, key_features, value, mask)
-    damp = (-highest).exp().transpose(2, 3)  # (batch, n, heads, 1)
+    rest = denominator - read.sum(2)[..., None]
+    some = (rest > REST * denominator).transpose(2, 3)  # (batch, n, 1, heads)
+    highest = score.amax(2, keepdim=True).detach()
+    highest = torch.where(some, highest.clamp(min=0), highest)  # nothing overflows
+    exact = (score - highest).exp()
+    factor = torch.where(some, (-highest).exp(), 0)
+    change = exact - read * factor
+    damp = factor.transpose(2, 3)  # (batch, n, heads, 1)
     change = change[..., None]
     wide = value.to(score.dtype)
     numerator = numerator * damp + change[:, :, 0] * wide + (change[:, :, 1:] * values.to(score.dtype)).sum(2)
@@ -252,9 +263,7 @@ def group_attention(
     # No point owns a group without keys, so any finite answer will do; a softmax over no keys has none.
     allowed = allowed | ~allowed.any(-1, keepdim=True)
     allowed = allowed.expand(-1, heads, -1, -1).flatten(1, 2).unsqueeze(2)
-    out = scaled_dot_product_attention(
-        pick(query, queries), pick(key, keys), pick(value, keys), attn_mask=allowed, dropout_p=dropout, scale=scale
-    )
+    out = fused_attention(pick(query, queries), pick(key, keys), pick(value, keys), allowed, dropout, scale)
     out = out.view(batch, heads, groups, queries.shape[3], width).permute(0, 2, 3, 1, 4)
     return out.reshape(batch, groups * queries.shape[3], heads, width)
 

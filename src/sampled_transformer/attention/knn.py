@@ -6,7 +6,6 @@ from typing import Unpack
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
 
 from ..cycles import Cycles
 from ..geometry import nearest_neighbours
@@ -16,6 +15,7 @@ from ..geometry.tracing import exporting, never_compiled
 from ..sets import Sets, check_coordinates
 from .attended import FewKeys, Points, check_few, few_weights
 from .base import Attention, Projections
+from .extreme import fused_attention
 from .kernels import take
 
 # Up to this many points per neighbour, dense attention behind a mask is faster than collecting the neighbours' keys and
@@ -149,8 +149,7 @@ def masked_attention(
     barred = query.new_full((query.shape[0], 1, query.shape[1], key.shape[1]), -torch.inf)
     barred = barred.scatter_(3, chosen[:, None], 0.0)
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
-    out = scaled_dot_product_attention(query, key, value, attn_mask=barred, dropout_p=dropout, scale=scale)
-    return out.transpose(1, 2)
+    return fused_attention(query, key, value, barred, dropout, scale).transpose(1, 2)
 
 
 @never_compiled  # a tree on the CPU, chunks elsewhere: nothing that a graph could hold

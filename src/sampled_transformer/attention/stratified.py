@@ -17,6 +17,10 @@ from .attended import FewKeys, Points, check_few, few_weights, group_index
 from .base import Attention, Projections
 from .kernels import group_attention, restore
 
+MOST_KEYS = 1024  # dense keys, and sparse ones, of a point
+MOST_SPARSE = 16385  # points of the sparse subset: those of 131,072 points
+HALVINGS = 24  # of a window; smaller ones hold points at one place
+
 
 class StratifiedAttention(Attention):
     """A point attends to all points of its cubic window and to a sparse selection of the points around it.
@@ -27,6 +31,11 @@ class StratifiedAttention(Attention):
     n // 8 + 1 that lie in the window of side 2w but not in the small one. Points of one window share their keys and are
     computed together: the cost is that of the windows, not n^2. Odd layers shift both grids by half a window. From
     "Stratified Transformer" (Fig. 3), https://arxiv.org/abs/2203.14508.
+
+    A window of fixed size holds a share of the set, and the cost would be n^2 after all. So a window of more than
+    `MOST_KEYS` points is cut in halves along every axis until its parts hold fewer, and a point reads the first
+    `MOST_KEYS` sparse ones; at most `MOST_SPARSE` are chosen. So the cost is linear in n; clouds of 16,384 points of
+    ordinary shape stay as they were.
 
     Args:
         window: w, in units of the positions. Lai et al. give none for clouds in the unit sphere. We chose 0.4, about
@@ -72,9 +81,10 @@ class StratifiedAttention(Attention):
             order = canonical_order(points, ptr=_ptr_of(owner)[0])
             points, index = points[order], index[order]
         shift = self.window / 2 if self.layer % 2 else 0.0
-        small = _cells(points, owner, self.window, shift)
+        whole = _cells(points, owner, self.window, shift)
+        small = _divided(whole, points, self.window, shift)
         large = _cells(points, owner, 2 * self.window, 2 * shift)
-        found = _groups(small, large, _sparse(points, owner))
+        found = _groups(small, large, _sparse(points, owner), divided=small is not whole)
         return [(_places(index, queries), _places(index, keys)) for queries, keys in found]
 
     @never_compiled
@@ -123,6 +133,25 @@ def _cells(points: Tensor, owner: Tensor, side: float, shift: float) -> Tensor:
     return numbers
 
 
+def _divided(cells: Tensor, points: Tensor, side: float, shift: float) -> Tensor:
+    """The numbers of the cells, where crowded ones are cut in halves along every axis until none is crowded."""
+    for _ in range(HALVINGS):
+        crowded = torch.bincount(cells)[cells] > MOST_KEYS
+        if not crowded.any():
+            return cells
+        side /= 2
+        finer = torch.floor((points[crowded].double() + shift) / side).long()
+        numbers: Tensor = torch.unique(torch.cat([cells[crowded, None], finer], 1), dim=0, return_inverse=True)[1]
+        cells = cells.masked_scatter(crowded, numbers + cells.max() + 1)
+    # Points at one place share every cell: they are dealt out to cells of their own.
+    order = torch.argsort(cells, stable=True)
+    count = torch.bincount(cells)
+    rank = torch.empty_like(cells).scatter(0, order, torch.arange(len(cells), device=cells.device))
+    rank = rank - (count.cumsum(0) - count)[cells]
+    dealt: Tensor = torch.unique(torch.stack([cells, rank // MOST_KEYS], 1), dim=0, return_inverse=True)[1]
+    return dealt
+
+
 def _sparse(points: Tensor, owner: Tensor) -> Tensor:
     """The farthest-point subset of every set, from the point farthest from the centroid: the order does not matter."""
     ptr, sizes = _ptr_of(owner)
@@ -133,7 +162,7 @@ def _sparse(points: Tensor, owner: Tensor) -> Tensor:
     order = torch.argsort(distance, descending=True, stable=True)
     order = order[torch.argsort(place[order], stable=True)]  # set after set, the farthest first
     start = order[ptr[:-1]] - ptr[:-1]
-    return farthest_points(points, sizes // 8 + 1, start=start, ptr=ptr)[0]
+    return farthest_points(points, (sizes // 8 + 1).clamp(max=MOST_SPARSE), start=start, ptr=ptr)[0]
 
 
 def _ptr_of(owner: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,7 +172,7 @@ def _ptr_of(owner: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)]), sizes
 
 
-def _groups(small: Tensor, large: Tensor, sparse: Tensor) -> list[tuple[Tensor, Tensor]]:
+def _groups(small: Tensor, large: Tensor, sparse: Tensor, divided: bool) -> list[tuple[Tensor, Tensor]]:
     """Queries and keys (groups, size) of the points that share both windows, -1 for none.
 
     Groups of similar size come together, so that padding at most doubles the work.
@@ -151,9 +180,12 @@ def _groups(small: Tensor, large: Tensor, sparse: Tensor) -> list[tuple[Tensor, 
     cells, group = torch.unique(torch.stack([small, large], 1), dim=0, return_inverse=True)
     near, near_start, near_count = _by_cell(small, torch.arange(len(small), device=small.device))
     far, far_start, far_count = _by_cell(large, sparse)
+    far_count = far_count.clamp(max=MOST_KEYS)  # the first of the farthest points are spread most evenly
     members, start, count = _by_cell(group, torch.arange(len(group), device=group.device))
     keys = near_count[cells[:, 0]] + far_count[cells[:, 1]]
-    bucket = (keys - 1).clamp(min=1).double().log2().floor()
+    bucket = _power(keys)
+    if divided:
+        bucket = 64 * bucket + _power(count)  # parts of windows have few points and as many sparse keys as before
     groups = []
     for size in bucket.unique():
         one = torch.nonzero(bucket == size).squeeze(1)
@@ -164,6 +196,11 @@ def _groups(small: Tensor, large: Tensor, sparse: Tensor) -> list[tuple[Tensor, 
         sparse_keys = sparse_keys.masked_fill(inside, -1)
         groups.append((_ragged(members, start[one], count[one]), torch.cat([dense, sparse_keys], 1)))
     return groups
+
+
+def _power(count: Tensor) -> Tensor:
+    """The power of two that a count falls into."""
+    return (count - 1).clamp(min=1).double().log2().floor()
 
 
 def _by_cell(cell: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:

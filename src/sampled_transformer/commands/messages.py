@@ -8,25 +8,27 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ..support.printable import printable
+
 PROGRAM = "sampled-transformer"
 COMPILER = "sampled_transformer.attention.compiled"  # the logger that says when a kernel is being compiled
 
 
 def fail(message: str, code: int) -> int:
     """Write an error in one line; returns the exit code."""
-    print(f"{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{PROGRAM}: error: {_line(message)}", file=sys.stderr)
     return code
 
 
 def warn(message: str) -> None:
     """Write a warning in one line."""
-    print(f"{PROGRAM}: warning: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{PROGRAM}: warning: {_line(message)}", file=sys.stderr)
 
 
 def remark(kind: str, lines: Iterable[str]) -> None:
     """Write one line for each remark about the input."""
     for line in lines:
-        print(f"{kind}: {line}", file=sys.stderr)
+        print(f"{kind}: {_line(line)}", file=sys.stderr)
 
 
 def left_out(problems: Iterable[str], used: int) -> None:
@@ -65,3 +67,8 @@ class _SaysOnce(logging.Handler):
         from tqdm import tqdm  # which keeps a progress bar whole
 
         tqdm.write("note: compiling a kernel; this takes seconds, and up to a minute the first time", file=sys.stderr)
+
+
+def _line(message: str) -> str:
+    """A message on one line, whatever stands in it."""
+    return printable(" ".join(message.split()))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ..support.printable import printable
+
 
 class DataError(ValueError):
     """A problem with data, described in one line: `path: problem` or `name: expected ..., got ...`."""
 
     def __init__(self, message: str) -> None:
         # We also pass on messages from other libraries, and some of them span several lines.
-        super().__init__(" ".join(str(message).split()))
+        # Names from files may hold what a terminal obeys.
+        super().__init__(printable(" ".join(str(message).split())))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ..support.printable import printable
 from .errors import DataError
 from .pack import Pack
 from .per_point import width
@@ -43,11 +44,15 @@ def describe(packs: Mapping[str, Pack], shape: int = 0, braille: bool = True) ->
     if not 0 <= shape < len(first):
         raise DataError(f"shape: expected 0 to {len(first) - 1}, got {shape}")
     parts = [_summary(packs), _class_table(packs), _point_table(packs), _number_table(packs), _figures(packs)]
-    name = "" if first.names is None else f" {first.names[shape]}"
-    category = "" if first.labels is None or not first.classes else f", {first.classes[first.labels[shape]]}"
+    name = "" if first.names is None else f" {printable(first.names[shape])}"
+    category = "" if first.labels is None or not first.classes else f", {printable(first.classes[first.labels[shape]])}"
     if first.has_numbers:
-        category = f", {first.target_name or 'label'} {first.labels[shape]:.6g}"  # type: ignore[index]
-    extras = "".join(f", {key} {values[shape]}" for key, values in first.extras.items() if values.ndim == 1)
+        category = f", {printable(first.target_name or 'label')} {first.labels[shape]:.6g}"  # type: ignore[index]
+    extras = "".join(
+        f", {printable(key)} {printable(str(values[shape]))}"
+        for key, values in first.extras.items()
+        if values.ndim == 1
+    )
     start = int(first.counts()[:shape].sum())
     points = first.points.reshape(-1, 3)[start : start + int(first.counts()[shape])] / POINT_SCALE
     parts.append(f"shape {shape} of {first_split}:{name}{category}{extras}\n{three_views(points, braille=braille)}")
@@ -62,14 +67,14 @@ def _summary(packs: Mapping[str, Pack]) -> str:
         arrays = ["normals"] * (pack.normals is not None) + ["labels"] * (pack.labels is not None)
         arrays += [f"labels of points in {len(pack.point_classes)} classes"] * pack.has_point_labels
         arrays += [_feature(name, width(values, pack.points)) for name, values in pack.features.items()]
-        arrays += ["their size"] * (pack.scale is not None) + list(pack.extras)
+        arrays += ["their size"] * (pack.scale is not None) + [printable(key) for key in pack.extras]
         up = f"; {pack.up} is up" if pack.up else ""
         lines.append(f"{split:6}{len(pack):7} shapes of {size} points, with {', '.join(arrays) or 'nothing else'}{up}")
     return "\n".join(lines)
 
 
 def _class_table(packs: Mapping[str, Pack]) -> str:
-    classes = next(iter(packs.values())).classes
+    classes = [printable(name) for name in next(iter(packs.values())).classes]
     width = max([len(name) for name in classes], default=0)
     rows = [f"{'class':{max(width, 5)}}" + "".join(f"{split:>8}" for split in packs)]
     for label, name in enumerate(classes):
@@ -117,6 +122,7 @@ def _number_table(packs: Mapping[str, Pack]) -> str:
     if not measured:
         return ""
     name = next(iter(measured.values())).target_name or "label"
+    name = printable(name)
     rows = [f"{name}\n{'':8}{'mean':>12}{'deviation':>12}{'smallest':>12}{'largest':>12}"]
     for split, pack in measured.items():
         values = pack.labels

@@ -31,7 +31,8 @@ class Answer:
         if self.familiar is False:
             return [f"looks like nothing this network knows (nearest: {printable(self.classes[0]['class'])})"]
         return [
-            f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {row['class']}" for row in self.classes
+            f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {printable(row['class'])}"
+            for row in self.classes
         ]
 
 

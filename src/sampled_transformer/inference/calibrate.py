@@ -21,6 +21,7 @@ from ..training.loading import Batches, View, check_normals, hold_out, load_spli
 from ..weights import Description, WeightsError, add_to_model, describe_model, load_model
 from .calibration import calibration
 from .familiarity import ALARMS, Familiarity, balanced, too_few
+from .notes import data_source
 from .temperature import NOTE, fit_temperature
 from .trained import check_classifier, cycle_logits, head_passes, pick_device, view_of
 
@@ -88,8 +89,7 @@ def calibrate(
     check_classifier(description, weights)
     held_out = HeldOut.of(description, weights, validation, seed)
     if source is None:
-        data = description.notes.get("data")
-        source, root = (data.get(key) if isinstance(data, dict) else None for key in ("source", "root"))
+        source, root = data_source(description, weights)
     if source is None:
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
     view = view_of(description, weights)

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..weights import Description
 from .familiarity import NOTE as FAMILIARITY
+from .notes import Section
 from .target import target_of
 from .temperature import NOTE as CALIBRATION
+from .temperature import temperature_of
 
 
 def facts(description: Description, name: str) -> dict[str, str]:
     """What the description of the weights `name` has to say, by title; what it does not know is left out."""
     notes = description.notes
-    data, figures = _below(notes, "data"), _below(notes, "figures")
-    accuracy, r2 = (figures.get(f"test_{key}") for key in ("accuracy", "r2"))
+    data, figures = (Section(description, key, name) for key in ("data", "figures"))
+    accuracy, r2 = (figures.number(f"test_{key}") for key in ("accuracy", "r2"))
     target = target_of(description, name)
     found = {
-        "Trained on": data.get("source"),
-        "Points per set": data.get("points"),
+        "Trained on": data.text("source"),
+        "Points per set": data.values.get("points"),
         "Recipe": notes.get("recipe"),
         "Epochs": notes.get("epochs"),
         "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
         "Predicts": None if target is None else target.name,
         "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
-        **_honesty(notes),
+        **_honesty(description, name),
         "Classes": ", ".join(description.classes) or None,
     }
     return {title: str(value) for title, value in found.items() if value is not None}
 
 
-def _below(notes: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = notes.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _honesty(notes: Mapping[str, Any]) -> dict[str, str]:
+def _honesty(description: Description, name: str) -> dict[str, str]:
     """What `calibrate` stored, as facts of a card."""
-    fitted, known = notes.get(CALIBRATION), notes.get(FAMILIARITY)
     facts = {}
-    if fitted:
-        shapes = f"{fitted.get('shapes')} held-out training shapes"
-        facts["Temperature"] = f"{fitted['temperature']:.3f}, fitted on {shapes}"
-    if known:
-        facts["Says what is unfamiliar"] = f"with a false-alarm rate of {100 * known['alarms']:g} %"
+    if description.notes.get(CALIBRATION) is not None:
+        shapes = Section(description, CALIBRATION, name).values.get("shapes")
+        fitted = f"fitted on {shapes} held-out training shapes"
+        facts["Temperature"] = f"{temperature_of(description, name):.3f}, {fitted}"
+    alarms = Section(description, FAMILIARITY, name).number("alarms")
+    if alarms is not None:
+        facts["Says what is unfamiliar"] = f"with a false-alarm rate of {100 * alarms:g} %"
     return facts

@@ -27,6 +27,7 @@ from .calibration import calibration
 from .calibration import table as calibration_table
 from .familiarity import Ask, familiarity_of
 from .metrics import accuracies, confused_pairs, confusion_counts
+from .notes import Section, data_source
 from .temperature import temperature_of
 from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 
@@ -126,8 +127,8 @@ def load_test_split(
     """
     view = view_of(description, weights)
     if source is None:
-        up = up or description.notes.get("data", {}).get("up_in_files")
-        source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
+        up = up or Section(description, "data", weights).text("up_in_files")
+        source, root = data_source(description, weights)
     if source is None:
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
     pack = load_split(source, root, "test", max(points or 0, view.points), numbers, up)
@@ -247,14 +248,16 @@ def table(result: dict[str, Any]) -> str:
     for name, figures in result["figures"].items():
         overall, mean = 100 * figures["accuracy"], 100 * figures["mean_class_accuracy"]
         lines.append(f"  {name:{width}}  accuracy {overall:6.2f} %   mean over classes {mean:6.2f} %")
-    width = max(len(row["class"]) for row in result["classes"])
+    width = max(len(printable(row["class"])) for row in result["classes"])
     lines.append(f"\n{'class':{width}}  shapes  accuracy in one pass")
     for row in result["classes"]:
         share = "-" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} %"
-        lines.append(f"{row['class']:{width}}  {row['shapes']:6}  {share:>8}")
+        lines.append(f"{printable(row['class']):{width}}  {row['shapes']:6}  {share:>8}")
     if result["confused"]:
         lines.append("\nmost frequent mistakes")
-        lines += [f"{row['times']:6} x {row['class']} classified as {row['taken_for']}" for row in result["confused"]]
+        for row in result["confused"]:
+            pair = [printable(row[key]) for key in ("class", "taken_for")]
+            lines.append(f"{row['times']:6} x {pair[0]} classified as {pair[1]}")
     lines += ["", calibration_table(result["calibration"])]
     if "familiarity" in result:
         found = result["familiarity"]

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from ..support.printable import printable
 from ..weights import Description, WeightsError
+from .notes import Section
 from .trained import cycle_probabilities, head_passes
 
 NOTE = "familiarity"  # where the notes of a weights file keep the two numbers
@@ -163,11 +164,14 @@ def familiarity_of(description: Description, beside: Mapping[str, Tensor], path:
     kept = description.notes.get(NOTE)
     if kept is None:
         return None
+    section = Section(description, NOTE, path)
+    energy, alarms = section.number("energy"), section.number("alarms")
     try:
         anchors, scale, scores = (beside[f"{NOTE}.{name}"] for name in TENSORS)
-        energy, alarms = (float(kept[name]) for name in ("energy", "alarms"))
-    except (KeyError, TypeError, ValueError):
-        raise _wrong(path, "the tensors anchors, scale and scores, and the numbers energy and alarms") from None
+    except KeyError:
+        anchors = None
+    if anchors is None or energy is None or alarms is None:
+        raise _wrong(path, "the tensors anchors, scale and scores, and the numbers energy and alarms")
     if not (0 < alarms < 1 and 0 <= energy < math.inf):
         raise _wrong(path, f"alarms between 0 and 1 and a finite energy, got {alarms:g} and {energy:g}")
     sizes = (anchors.ndim, scale.ndim, scores.ndim)

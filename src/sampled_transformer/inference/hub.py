@@ -13,6 +13,7 @@ from huggingface_hub.errors import HFValidationError
 
 from ..weights import FILE, Description, download_weights, not_on_the_hub, save_model
 from .card import facts
+from .notes import Section
 from .robustness import card_lines
 from .target import NOTE
 from .trained_network import TrainedNetwork, load
@@ -80,8 +81,8 @@ def model_card(description: Description, name: str, license: str | None = None) 
     public, path = replace(description, notes=without_folders(description.notes)), Path(name)
     notes = public.notes
     title = path.parent.name if path.name == FILE else path.name
-    data = notes.get("data") or {}
-    source, accuracy = data.get("source"), notes.get("figures", {}).get("test_accuracy")
+    source = Section(public, "data", name).text("source")
+    accuracy = Section(public, "figures", name).number("test_accuracy")
     results = None
     if accuracy is not None and source is not None:
         results = [EvalResult("point-cloud-classification", source, source, "accuracy", accuracy)]

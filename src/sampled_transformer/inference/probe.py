@@ -25,6 +25,7 @@ from ..support.printable import printable
 from ..training.loading import Batches, View, derive, hold_out, load_split
 from ..weights import Description, WeightsError, load_model, save_model
 from .metrics import accuracies, confusion_counts
+from .notes import data_source
 from .trained import cycle_passes, in_evaluation, pick_device, view_of
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -180,7 +181,7 @@ def probe(
     network, description = load_encoder(weights, place, scratch, seed)
     view = view_of(description, weights)
     if source is None:
-        source, root = (description.notes.get("data", {}).get(key) for key in ("source", "root"))
+        source, root = data_source(description, weights)
     if source is None:
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
     train, test = (load_split(source, root, split, points or view.points) for split in ("train", "test"))

@@ -276,6 +276,6 @@ def card_lines(notes: Any) -> list[str]:
             rows = found["curves"].get(name, [])
             figures = ", ".join(f"{100 * accuracy:.1f} at {printable(str(level))}" for level, accuracy in rows)
             lines += [f"{curve.title} ({curve.unit}): {figures}"] if rows else []
-    except (AttributeError, KeyError, TypeError, ValueError):  # no notes, or those of somebody else
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):  # no notes, or those of somebody else
         return []
     return lines

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from ..data import Pack
 from ..data.errors import DataError
-from ..support.printable import printable
+from ..support.printable import brief, printable
 from ..weights import Description, WeightsError
+from .notes import Section
 
 LARGEST = 1e150  # the square of anything much larger overflows
 NOTE = "regression"  # where the notes of a weights file keep the target
@@ -66,14 +67,12 @@ def target_of(description: Description, path: str | Path) -> Target | None:
     kept = description.notes.get(NOTE)
     if kept is None:
         return None
-    try:
-        target = Target(str(kept["name"]), float(kept["mean"]), float(kept["deviation"]))
-    except (KeyError, TypeError, ValueError):
-        target = Target("", 0.0, 0.0)
-    if not math.isfinite(target.mean) or not 0 < target.deviation < math.inf:
+    section = Section(description, NOTE, path)
+    name, mean, deviation = section.text("name"), section.number("mean"), section.number("deviation")
+    if name is None or mean is None or deviation is None or not math.isfinite(mean) or not 0 < deviation < math.inf:
         expected = "expected the name, mean and deviation of the target in its notes"
-        raise WeightsError(f"{printable(path)}: {expected}, got {kept}")
-    return target
+        raise WeightsError(f"{printable(path)}: {expected}, got {brief(str(kept))}")
+    return Target(name, mean, deviation)
 
 
 def error_sums(answers: Tensor, truth: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..support.printable import printable
+from ..support.printable import brief, printable
 from ..weights import Description, WeightsError
 
 NOTE = "calibration"  # where the notes of a weights file keep the temperature, and what it was fitted on
@@ -61,5 +61,5 @@ def temperature_of(description: Description, path: str | Path) -> float:
     value = kept.get("temperature") if isinstance(kept, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST <= value <= MOST:
         expected = f"expected a temperature of {LEAST:g} to {MOST:g} in its notes"
-        raise WeightsError(f"{printable(path)}: {expected}, got {str(kept)[:100]}")
+        raise WeightsError(f"{printable(path)}: {expected}, got {brief(str(kept))}")
     return float(value)

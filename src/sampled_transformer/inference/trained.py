@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from ..data.axes import AXES
 from ..data.transforms import PRESETS
 from ..models import REGISTRY
 from ..randomness import cycle_seed, is_random
-from ..support.printable import printable
+from ..support.printable import brief, printable
 from ..support.registry import look_up
 from ..training.loading import View
 from ..weights import Description, WeightsError
 from .target import target_of
+
+MOST_POINTS = 1 << 17  # per set that weights may ask for; whoever trained with more raises it
 
 
 def view_of(description: Description, path: str | Path) -> View:
@@ -25,13 +28,17 @@ def view_of(description: Description, path: str | Path) -> View:
     data = description.notes.get("data", {})
     usual = inspect.signature(look_up("model", description.model, REGISTRY)).parameters.get("normals")
     normals = bool(description.options.get("normals", usual is not None and usual.default))
-    view = None
-    if isinstance(data, dict) and isinstance(data.get("corruptions", {}), dict):
-        corruptions = data.get("corruptions", {})
+    try:
         up = data.get("up") or ("-y" if data.get("source") == "bricks" else "")  # older files do not say
-        view = View(data.get("preset", "none"), data.get("points", 1024), normals, up, corruptions)
-    if view is None or view.preset not in PRESETS or not isinstance(view.points, int) or view.points < 1:
-        raise WeightsError(f"{printable(path)}: expected a valid preset and number of points in its notes, got {data}")
+        view = View(data.get("preset", "none"), data.get("points", 1024), normals, up, data.get("corruptions", {}))
+        if type(view.points) is not int or not 1 <= view.points <= MOST_POINTS or up not in ("", *AXES):
+            raise ValueError
+        if view.preset not in PRESETS or not isinstance(view.corruptions, Mapping):
+            raise ValueError
+        view.transforms()  # which refuses corruptions that do not exist
+    except (AttributeError, TypeError, ValueError):
+        expected = f"expected a valid preset and 1 to {MOST_POINTS:,} points in its notes"
+        raise WeightsError(f"{printable(path)}: {expected}, got {brief(str(data))}") from None
     return view
 
 

@@ -168,8 +168,10 @@ class Stage(nn.Module):
         nearest = nearest_members(points, centres, min(self.neighbours, n))
         rows, shape = nearest.flatten(1), nearest.shape[1:]
         offset = gather_rows(points, rows).unflatten(1, shape) - centres.unsqueeze(2)
-        radius = offset.square().sum(-1).amax(2).sqrt()[..., None, None]
-        offset = offset / torch.where(radius > 0, radius, 1)
+        squared = offset.square().sum(-1).amax(2)[..., None, None]
+        # A group at one place has no radius; the gradient of almost nothing would be infinite.
+        apart = squared > torch.finfo(squared.dtype).tiny ** 0.8
+        offset = offset / torch.where(apart, squared, 1).sqrt()
         y = gather_rows(self.point(x), rows).unflatten(1, shape) + self.offset(offset)
         y = self.merge(self.first_norm(y.flatten(0, 2)).relu()).unflatten(0, (len(points), *shape))
         # `max` sends a gradient to one point, by its index; `amax` would compare all of them with the largest again.

@@ -18,21 +18,13 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import yaml
 
-from .printable import printable
+from .bounded_yaml import LONGEST, load_yaml
+from .printable import brief, printable
 from .registry import UnknownOptionError, did_you_mean
 
 Settings = TypeVar("Settings")
 Tree = dict[str, Any]
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
-    """Reads 1e-3 as a number, which YAML 1.1 takes for text."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
 
 
 @dataclass(frozen=True)
@@ -224,6 +216,16 @@ def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{above}{name}", value
 
 
+def check_nesting(tree: Any, deepest: int) -> None:
+    """Refuse a tree of more levels than that: functions that walk it call themselves once per level."""
+    level, depth = [tree], 0
+    while level:
+        if depth > deepest:
+            raise ValueError(f"expected at most {deepest} levels of nesting, got more")
+        below = [one.values() if isinstance(one, Mapping) else one for one in level if isinstance(one, Mapping | list)]
+        level, depth = [value for values in below for value in values], depth + 1
+
+
 def put(tree: Mapping[str, Any], path: str, value: Any) -> Tree:
     """The tree with a value at a path such as "data.points", in place of an earlier one."""
     name, _, rest = path.partition(".")
@@ -257,30 +259,33 @@ def read_value(text: str) -> Any:
     """A number, true, a list, a mapping, or the text itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     try:
-        return yaml.load(text, _Loader)
-    except yaml.YAMLError:
+        return load_yaml(text)
+    except ValueError:
         return text
 
 
 def read_yaml(text: str, where: str) -> Tree:
     """The tree that a YAML file holds; `where` names the file in errors."""
     try:
-        tree = yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{where}: not a YAML file ({' '.join(str(error).split())})") from None
+        tree = load_yaml(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: not a YAML file ({brief(' '.join(str(error).split()), 300)})") from None
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ValueError(f"{where}: expected names and values, got {printable(str(tree))}")
+        raise ValueError(f"{where}: expected names and values, got {brief(str(tree))}")
     return tree
 
 
 def read_file(path: str | Path) -> Tree:
     """The tree of a YAML file."""
     try:
+        size = Path(path).stat().st_size
+        if size > 4 * LONGEST:  # a letter has up to four bytes
+            raise ValueError(f"{printable(path)}: expected at most {LONGEST:,} letters, got {size:,} bytes")
         return read_yaml(Path(path).read_text("utf-8"), printable(path))
     except OSError as error:
         raise ValueError(f"{printable(path)}: {error.strerror}; expected a YAML file") from None

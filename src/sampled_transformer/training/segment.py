@@ -141,7 +141,9 @@ class PointData(Loaders):
     ) -> PointBatches:
         batch = self.batch if steps is not None or self.splits.view.part == "subset" else 1
         augmentation = self.augmentation if augment else None
-        return PointBatches(getattr(self.splits, split), self.splits.view, augmentation, batch, self.seed, steps, rank, world)
+        return PointBatches(
+            getattr(self.splits, split), self.splits.view, augmentation, batch, self.seed, steps, rank, world
+        )
 
     def train_dataloader(self) -> PointBatches:
         trainer = self.trainer

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.formats import hdf5
 from sampled_transformer.data.formats.hdf5 import read_hdf5
 
 
@@ -127,3 +128,20 @@ def test_values_in_other_files_are_refused(tmp_path: Path) -> None:
         file.create_group("data")
         file["label"] = GOOD
     expect_refusal(path, "'data': expected an array in this file, got a group or a link")
+
+
+def test_zeros_that_unpack_to_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deflate makes a hundredth of them, which what the file stores would allow."""
+    monkeypatch.setattr(hdf5, "ALWAYS_ALLOWED", 1000)
+    path = write(tmp_path / "a.h5", data=np.zeros((10, 1000, 3), np.float32), label=np.zeros(10, int))
+    with pytest.raises(DataError, match=r"'data': claims .* 120,000 bytes, but stores [\d,]+ bytes; the limit is"):
+        read_hdf5(path, 2)
+
+
+def test_a_chunk_counts_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdf5, "ALWAYS_ALLOWED", 1000)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        shape = {"shape": (1, 10, 3), "maxshape": (None, None, 3), "chunks": (10, 1000, 3), "dtype": "f4"}
+        file.create_dataset("data", **shape, compression="gzip")[:] = 1
+    with pytest.raises(DataError, match="120,000 bytes, but stores"):
+        read_hdf5(tmp_path / "a.h5", 2)

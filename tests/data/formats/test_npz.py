@@ -216,3 +216,58 @@ def test_a_pickle_in_disguise_does_not_run(tmp_path, capfd):
     with pytest.raises(DataError, match="not accepted"):
         read_arrays(tmp_path / "a.npz")
     assert "it ran" not in capfd.readouterr().out
+
+
+def with_header(text: bytes, body: bytes = b"", version: tuple[int, int] = (2, 0)) -> bytes:
+    width = 2 if version == (1, 0) else 4
+    return np.lib.format.magic(*version) + len(text).to_bytes(width, "little") + text + body
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': " + b"(" * 5000 + b")" * 5000 + b"}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': " + b"-" * 9000 + b"1}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (1.0,)}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': '\xff'}",
+        b"{'descr': [('a', '<f8')] * 10, 'fortran_order': False, 'shape': (1,)}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (" + b"9" * 5000 + b",)}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (" + b"1," * 1000 + b")}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (0, " + b"9" * 30 + b")}",
+        b"'unfinished",
+        b'"""',
+        b"",
+        b" " * 20_000,
+        b"\x00" * 50,
+    ],
+)
+def test_hostile_headers_end_in_one_line(tmp_path, header):
+    for version in ((1, 0), (2, 0)):
+        (tmp_path / "a.npy").write_bytes(with_header(header, b"\0" * 8, version))
+        with pytest.raises(DataError) as error:
+            read_array(tmp_path / "a.npy")
+        assert str(error.value).startswith(f"{tmp_path}")
+        assert len(str(error.value)) < 500 + len(str(tmp_path))
+
+
+def test_a_header_that_claims_to_be_long_is_not_read(tmp_path):
+    (tmp_path / "a.npy").write_bytes(np.lib.format.magic(2, 0) + b"\xff\xff\xff\xff" + b" " * 100)
+    with pytest.raises(DataError, match="expected a header of at most 10,000 bytes, got more"):
+        read_array(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_refused(tmp_path, method):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", method) as archive:
+        archive.writestr("a.npy", b"anything")
+    with pytest.raises(DataError, match="expected an array stored or deflated, got another method"):
+        read_arrays(tmp_path / "a.npz")
+
+
+def test_too_many_members_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        for number in range(1001):
+            archive.writestr(f"{number}.npy", b"")
+    with pytest.raises(DataError, match="expected at most 1,000 arrays, got 1,001"):
+        read_arrays(tmp_path / "a.npz")

@@ -131,3 +131,33 @@ def test_files_that_are_too_large_or_missing(tmp_path: Path) -> None:
         read_arrays_pickle(tmp_path / "b.pkl")
     with pytest.raises(DataError, match="cannot be read"):
         read_arrays_pickle(tmp_path)
+
+
+def doubled(levels: int) -> bytes:
+    """Opcodes for a tuple of two tuples of two tuples: its hash and its text take 2^levels steps."""
+    return b"\x80\x02(K\x01K\x02t" + b"2\x86" * levels
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x80\x02}" + doubled(60)[2:] + b"K\x01s.", "name in a dict: expected text or a number, got tuple"),
+        (b"\x80\x02}(" + doubled(60)[2:] + b"K\x01u.", "name in a dict: expected text or a number, got tuple"),
+        (b"\x80\x02(" + doubled(60)[2:] + b"K\x01d.", "name in a dict: expected text or a number, got tuple"),
+        (b"\x80\x04\x8f(" + doubled(60)[2:] + b"\x90.", "refused to load a set"),
+        (b"\x80\x04(" + doubled(60)[2:] + b"\x91.", "refused to load a set"),
+        (b"\x80\x02]K\x01K\x02s.", "names and values for something that is no dict"),
+        (
+            b"\x80\x02c_codecs\nencode\n(X\x01\x00\x00\x00a" + doubled(60)[2:] + b"tR.",
+            "codec: expected latin1, got tuple",
+        ),
+        (b"\x80\x02cnumpy\ndtype\n(" + doubled(60)[2:] + b"tR.", "array type: expected its code, got tuple"),
+        (b"\x80\x02" + b"N0" * 600_000 + b"N.", "expected at most 1,000,000 opcodes"),
+        (doubled(60) + b".", "nested too deeply"),
+    ],
+)
+def test_exponential_values_are_refused_at_once(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "a.pkl").write_bytes(data)
+    with pytest.raises(DataError, match=message) as error:
+        read_arrays_pickle(tmp_path / "a.pkl")
+    assert len(str(error.value)) < 500 + len(str(tmp_path))

@@ -234,3 +234,9 @@ def test_numbers_have_no_folds():
     numbers = Pack.from_arrays(np.random.default_rng(0).normal(size=(4, 5, 3)), labels=[0.5, 1.5, 2.5, 3.5])
     with pytest.raises(DataError, match="train: expected a pack with classes, got numbers"):
         fold(numbers, TEST, 2, 1, 0, 1)
+
+
+def test_a_label_that_is_a_list_is_named_and_not_shown(tmp_path: Path) -> None:
+    path = write(tmp_path / "0.pkl", {"train": [(POINTS, [1] * 1000, "a")], "test": []})
+    with pytest.raises(DataError, match="item 0: expected a label of at least 0, got list"):
+        import_fold(path)

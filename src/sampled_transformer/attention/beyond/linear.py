@@ -9,6 +9,7 @@ from ...cycles import Cycles
 from ...sets import Sets
 from ..attended import AllKeys, Points, normalised, products
 from ..base import Attention
+from ..extreme import are_extreme
 from ..kernels import linear_sums, positive_features
 
 
@@ -28,9 +29,13 @@ class LinearAttention(Attention):
 
     def sum(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """The equation above, for queries of any set; `mask` is that of the keys."""
+        if are_extreme(query, key):
+            query, key = query.double(), key.double()
         features = positive_features(query), positive_features(key)
         numerator, denominator = linear_sums(*features, self.drop_points(value), mask)
-        return (numerator / denominator.clamp(min=torch.finfo(denominator.dtype).tiny)).to(value.dtype)
+        # Where all products underflow nothing is read; dividing by almost nothing would spoil the gradients.
+        least = torch.finfo(denominator.dtype).tiny ** 0.8
+        return (numerator / torch.where(denominator > least, denominator, torch.inf)).to(value.dtype)
 
     def across(self, query: Tensor, key: Tensor, value: Tensor, asking: Points, answering: Points) -> Tensor:
         return self.sum(query, key, value, answering.mask)

@@ -13,7 +13,10 @@ from ...sets import Sets, check_coordinates
 from ..attended import AllKeys, Points, check_fits
 from ..base import Attention, Projections
 from ..compiled import Compiled
+from ..extreme import are_extreme
 from ..kernels import without_autocast
+
+LEAST_SHARE = 1e-12  # of what the weight of all points could be at most; ordinary features have 1e-6 or more
 
 
 class RotaryAttention(Attention):
@@ -107,6 +110,9 @@ def rotary_sums(
     Query, key and value are (batch, n, heads, head_dim), positions (batch, n, coordinates), and frequencies
     (heads, head_dim / 2, coordinates): a feature of the first half of a head and its like of the second turn together.
     """
+    if query.dtype != torch.float64 and are_extreme(query, key):
+        wide = rotary_sums(query.double(), key.double(), value.double(), positions, frequencies, mask)
+        return wide.to(value.dtype)
     turn = angles(positions, frequencies, query.dtype)
     return turned_sums(*turned_features(query, key, turn, turn, mask), value)
 
@@ -223,9 +229,14 @@ def _slope(x: Tensor) -> Tensor:
 
 
 def _weight_of_all(features: Tensor, total: Tensor) -> Tensor:
-    """phi(q_i) . sum_j phi(k_j), (batch, n, heads, 1); of an empty set, and where all underflows, 1."""
+    """phi(q_i) . sum_j phi(k_j), (batch, n, heads, 1); of an empty set, and where almost nothing is left, infinity.
+
+    Then nothing is read: turned features have products where those that are not turned have none, and dividing these
+    by almost nothing would leave the range of floats.
+    """
     weight = (features * total[:, None]).sum(-1, keepdim=True)
-    return torch.where(weight > 0, weight, 1)
+    most = features.sum(-1, keepdim=True) * total.sum(-1, keepdim=True)[:, None]
+    return torch.where(weight > LEAST_SHARE * most, weight, torch.inf)
 
 
 def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...support.printable import printable
+from ...support.printable import brief, printable
 from ..errors import DataError
 
-LARGEST = 1 << 32  # bytes per array; the largest one in ScanObjectNN has 0.3 GB
-EXPANSION = 1032  # the highest compression ratio that deflate can reach
+LARGEST = 1 << 31  # bytes per array; the largest one in ScanObjectNN has 0.3 GB
+ALWAYS_ALLOWED = 1 << 28  # bytes that any array may unpack to, however little it stores
+EXPANSION = 20  # published clouds compress to a half or more
+DEFLATE = 1032  # the highest compression ratio that deflate can reach
 
 
 class Clouds(NamedTuple):
@@ -55,7 +59,7 @@ def _open(path: str | Path) -> Iterator[Any]:
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
     except Exception as error:  # a damaged file can make h5py raise anything
-        raise DataError(f"{name}: not an HDF5 file, or damaged ({error})") from None
+        raise DataError(f"{name}: not an HDF5 file, or damaged ({brief(str(error), 200)})") from None
 
 
 def _read(file: Any, key: str, kinds: str) -> np.ndarray:
@@ -63,7 +67,7 @@ def _read(file: Any, key: str, kinds: str) -> np.ndarray:
     import h5py
 
     if key not in file:
-        found = ", ".join(map(str, file)) or "no arrays"
+        found = brief(", ".join(islice(map(str, file), 20))) or "no arrays"
         raise DataError(f"no array '{key}'; expected 'data' and 'label', got {found}")
     # HDF5 arrays may refer to other files on this machine; the published files never do, so we refuse it.
     if not isinstance(file.get(key, getlink=True), h5py.HardLink) or not isinstance(file[key], h5py.Dataset):
@@ -75,9 +79,11 @@ def _read(file: Any, key: str, kinds: str) -> np.ndarray:
         wanted = "integers" if kinds == "iu" else "floats"
         raise DataError(f"'{key}': expected {wanted}, got {dataset.dtype}")
     stored = dataset.id.get_storage_size()
-    if dataset.nbytes > min(LARGEST, stored * EXPANSION):
-        claim = f"{dataset.shape} {dataset.dtype}, {dataset.nbytes:,} bytes"
-        raise DataError(f"'{key}': claims {claim}, but stores {stored:,} bytes; the limit is {LARGEST:,}")
+    size = max(dataset.nbytes, math.prod(dataset.chunks or ()) * dataset.dtype.itemsize)  # a chunk is read whole
+    limit = min(LARGEST, stored * DEFLATE, max(ALWAYS_ALLOWED, stored * EXPANSION))
+    if size > limit:
+        claim = f"{dataset.shape} {dataset.dtype}, {size:,} bytes"
+        raise DataError(f"'{key}': claims {claim}, but stores {stored:,} bytes; the limit is {limit:,}")
     values: np.ndarray = dataset[()]
     if kinds == "f":
         values = values.astype(np.float32, copy=False)

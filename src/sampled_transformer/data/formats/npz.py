@@ -6,10 +6,10 @@ agree with the size of the file, and an archive may not unpack to more than `EXP
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +18,15 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from ...support.atomic import atomic_write
-from ...support.printable import printable
+from ...support.printable import brief, printable
 from ..errors import DataError
 
 EXPANSION = 100  # packs compress 1.2 to 3 times, columns of padded names up to 50 times
 ALWAYS_ALLOWED = 2**28  # bytes that any archive may unpack to, however small it is
+MOST_MEMBERS = 1000  # arrays per archive; a pack has at most a dozen
+LONGEST_HEADER = 10_000  # bytes, numpy's own limit
+DEEPEST = 100  # brackets in a header; one of a plain array has two
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # numpy writes no others
 LARGEST = 2**35  # bytes; at most 32 GiB per archive
 
 
@@ -50,8 +54,11 @@ def _one_line_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{printable(path)}: no such file") from None
     except OSError as error:
         raise DataError(f"{printable(path)}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, SyntaxError, RuntimeError, TypeError) as error:
-        raise DataError(f"{printable(path)}: damaged file ({error})") from None
+    except MemoryError:
+        raise DataError(f"{printable(path)}: expected arrays that fit into memory, got larger ones") from None
+    except Exception as error:  # the header is a Python literal, and damaged ones raise whatever its parser raises
+        reason = brief(" ".join(str(error).split()), 200)
+        raise DataError(f"{printable(path)}: damaged file ({reason or type(error).__name__})") from None
 
 
 def _read_header(stream: IO[bytes], available: int, structured: bool = False) -> Header:
@@ -59,13 +66,23 @@ def _read_header(stream: IO[bytes], available: int, structured: bool = False) ->
     if version not in {(1, 0), (2, 0)}:
         raise DataError(f"unknown npy version {version}; expected (1, 0) or (2, 0)")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = read(stream)
+    width = 2 if version == (1, 0) else 4
+    length = stream.read(width)
+    if int.from_bytes(length, "little") > LONGEST_HEADER:
+        raise DataError(f"expected a header of at most {LONGEST_HEADER:,} bytes, got more")
+    text = stream.read(int.from_bytes(length, "little"))
+    if text.count(b"(") + text.count(b"[") + text.count(b"{") > DEEPEST:
+        raise DataError("expected a header with a type and a shape, got something else")
+    shape, fortran_order, dtype = read(io.BytesIO(length + text))
     fields = [dtype[name] for name in dtype.names] if structured and dtype.names else [dtype]
     if dtype.hasobject or any(part.names or part.kind not in "biufSU" or part.itemsize == 0 for part in fields):
-        raise DataError(f"type not accepted: expected plain numbers or text, got {dtype}")
-    header = Header(dtype, tuple(int(side) for side in shape), fortran_order, stream.tell())
+        raise DataError(f"type not accepted: expected plain numbers or text, got {brief(str(dtype))}")
+    if any(type(side) is not int for side in shape):
+        raise DataError("expected a shape of whole numbers, got others")
+    start = len(np.lib.format.magic(*version)) + len(length) + len(text)
+    header = Header(dtype, tuple(shape), fortran_order, start)
     if min(header.shape, default=0) < 0 or header.size != available - header.start:
-        raise DataError(f"header claims {dtype} {shape}, but {available - header.start} bytes follow")
+        raise DataError(f"header claims {dtype} {brief(str(shape))}, but {available - header.start} bytes follow")
     return header
 
 
@@ -133,18 +150,22 @@ def _errors_naming(member: str) -> Iterator[None]:
     """Turn a ValueError into a DataError that names the array."""
     try:
         yield
-    except ValueError as error:
-        raise DataError(f"'{printable(member)}': {error}") from None
+    except (ValueError, SyntaxError, RecursionError) as error:
+        raise DataError(f"'{brief(member)}': {error}") from None
 
 
 def _members(archive: zipfile.ZipFile, size_on_disk: int) -> dict[str, zipfile.ZipInfo]:
     """The members of the archive by array name, if they are all arrays and do not unpack to too much."""
+    if len(archive.infolist()) > MOST_MEMBERS:
+        raise DataError(f"expected at most {MOST_MEMBERS:,} arrays, got {len(archive.infolist()):,}")
     members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if len(members) != len(archive.infolist()):
         raise DataError("two arrays have the same name")
     for info in archive.infolist():
         if not info.filename.endswith(".npy"):
-            raise DataError(f"contains '{printable(info.filename)}', which is not an array")
+            raise DataError(f"contains '{brief(info.filename)}', which is not an array")
+        if info.compress_type not in METHODS or info.flag_bits & 1:
+            raise DataError(f"'{brief(info.filename)}': expected an array stored or deflated, got another method")
     total = sum(info.file_size for info in archive.infolist())
     limit = min(LARGEST, max(ALWAYS_ALLOWED, EXPANSION * size_on_disk))
     if total > limit:

@@ -2,7 +2,8 @@
 
 A pickle is a program that may call anything it can import. Here it can only reach stand-ins for the few functions that
 numpy's own pickles call. The stand-ins build arrays from bytes and do nothing else, and we check every size that the
-file claims against the bytes it has.
+file claims against the bytes it has. A few bytes can also describe a tuple of tuples whose hash takes years: names in
+dicts must be plain, there are no sets, and values in errors are cut.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import os
 import pickle
 import pickletools
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...support.printable import printable
+from ...support.printable import brief, printable
 from ..errors import DataError
 
 MAXIMUM_BYTES = 1 << 30
+MOST_OPCODES = 1_000_000  # two seconds of reading; a fold of 400 shapes has 12,000
+SETS = {"EMPTY_SET", "ADDITEMS", "FROZENSET"}
+PLAIN = (str, bytes, int, float, bool, type(None))  # what may name a value in a dict
 
 
 def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
@@ -36,7 +40,7 @@ def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
                 raise DataError(f"expected 1 to {maximum:,} bytes, got {size:,}")
             # However much the pickle asks to read, a memory map returns at most what the file has.
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                _check_memo(data)
+                _check_opcodes(data)
                 data.seek(0)
                 return _plain(_ArrayUnpickler(data, encoding="latin1").load(), 4, {})
     except DataError as error:
@@ -44,21 +48,62 @@ def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror or error})") from None
     except Exception as error:  # the opcodes of a broken file can raise anything
-        raise DataError(f"{name}: not a readable pickle of arrays ({type(error).__name__}: {error})") from None
+        reason = brief(str(error), 200) if len(error.args) == 1 and isinstance(error.args[0], str) else ""
+        said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+        raise DataError(f"{name}: not a readable pickle of arrays ({said})") from None
 
 
-def _check_memo(data: mmap.mmap) -> None:
-    """Refuse memo indices that no real pickle has: the unpickler allocates up to the highest one, perhaps 64 GB."""
+def _check_opcodes(data: mmap.mmap) -> None:
+    """Refuse what no pickle of arrays has, before anything is built.
+
+    The unpickler allocates up to the highest memo index, perhaps 64 GB. Sets compute the hash of all they hold.
+    """
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):  # type: ignore[arg-type]
         if opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} and int(argument or 0) > count:
             raise DataError(f"not a pickle written by Python: memo index {argument} after {count} opcodes")
+        if opcode.name in SETS:
+            raise DataError("refused to load a set; a pickle may contain numeric numpy arrays only")
+        if count >= MOST_OPCODES:
+            raise DataError(f"expected at most {MOST_OPCODES:,} opcodes, got more")
 
 
-class _ArrayUnpickler(pickle.Unpickler):
+class _ArrayUnpickler(pickle._Unpickler):
+    """Python's unpickler written in Python: the one in C offers no place to look at the names in a dict."""
+
+    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
-            raise DataError(f"refused to load {module}.{name}; a pickle may contain numeric numpy arrays only")
+            found = brief(f"{module}.{name}")
+            raise DataError(f"refused to load {found}; a pickle may contain numeric numpy arrays only")
         return _ALLOWED[module, name]
+
+    def load_dict(self) -> None:
+        items = self.pop_mark()  # type: ignore[attr-defined]
+        self.append(_filled({}, items))  # type: ignore[attr-defined]
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()  # type: ignore[attr-defined]
+        _filled(self.stack[-1], [key, value])  # type: ignore[attr-defined]
+
+    def load_setitems(self) -> None:
+        items = self.pop_mark()  # type: ignore[attr-defined]
+        _filled(self.stack[-1], items)  # type: ignore[attr-defined]
+
+
+for _opcode, _method in ((pickle.DICT, "dict"), (pickle.SETITEM, "setitem"), (pickle.SETITEMS, "setitems")):
+    _ArrayUnpickler.dispatch[_opcode[0]] = getattr(_ArrayUnpickler, f"load_{_method}")
+
+
+def _filled(target: Any, items: list[Any]) -> Any:
+    """The dict with further names and values, which follow each other in `items`."""
+    if not isinstance(target, dict):
+        raise DataError("not a pickle of arrays: names and values for something that is no dict")
+    for key, value in zip(items[::2], items[1::2], strict=True):
+        if not isinstance(key, PLAIN):
+            raise DataError(f"name in a dict: expected text or a number, got {type(key).__name__}")
+        target[key] = value
+    return target
 
 
 # The stand-ins have slots, and the pickle only gets instances, so a BUILD opcode cannot set attributes on them.
@@ -68,13 +113,15 @@ class _Dtype:
     __slots__ = ("value",)
 
     def __init__(self, code: object) -> None:
-        self.value = np.dtype(str(code))
+        if not isinstance(code, str):
+            raise DataError(f"array type: expected its code, got {type(code).__name__}")
+        self.value = np.dtype(code)
         if self.value.kind not in "fiub":
             raise DataError(f"array type: expected numbers, got {self.value}")
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if state[1] not in ("<", ">", "=", "|"):
-            raise DataError(f"byte order: expected '<' or '>', got {state[1]!r}")
+            raise DataError(f"byte order: expected '<' or '>', got {_shown(state[1])}")
         self.value = self.value.newbyteorder(state[1])
 
 
@@ -126,7 +173,7 @@ class _Encode:
 
     def __call__(self, text: object, codec: object = "latin1") -> bytes:
         if not isinstance(text, str) or codec not in ("latin1", "latin-1", "iso-8859-1"):
-            raise DataError(f"codec: expected latin1, got {codec!r}")
+            raise DataError(f"codec: expected latin1, got {_shown(codec)}")
         return text.encode("latin1")
 
 
@@ -137,6 +184,11 @@ class _EmptyBytes:
 
     def __call__(self) -> bytes:
         return b""
+
+
+def _shown(value: object) -> str:
+    """Text for an error: a nested value could be longer than any memory."""
+    return repr(brief(value)) if isinstance(value, str) else type(value).__name__
 
 
 class _Nothing:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...support.printable import printable
+from ...support.printable import brief, printable
 from ..clouds import LONGEST_NAME
 from ..errors import DataError
-from ..formats.restricted_pickle import MAXIMUM_BYTES, read_arrays_pickle
+from ..formats.restricted_pickle import MAXIMUM_BYTES, PLAIN, read_arrays_pickle
 from ..pack import Pack
 
 
@@ -124,8 +124,13 @@ def _items(items: Any, where: str) -> list[tuple[np.ndarray, int, str]]:
         points, label, key = item
         if points.ndim != 2 or points.shape[1] not in (3, 6):
             raise DataError(f"{where}: item {number}: expected points (n, 3) or (n, 6), got {points.shape}")
-        if np.size(label) != 1 or np.asarray(label).dtype.kind not in "iu" or np.min(label) < 0:
-            raise DataError(f"{where}: item {number}: expected a label of at least 0, got {label!r}")
+        if isinstance(label, list) and len(label) == 1:
+            label = label[0]
+        # Not np.size of whatever it is: a list of lists of lists may stand for more numbers than any memory holds.
+        plain = isinstance(label, int | np.integer | np.ndarray) and not isinstance(label, bool)
+        if not plain or np.size(label) != 1 or np.asarray(label).dtype.kind not in "iu" or np.min(label) < 0:
+            shown = brief(repr(label)) if isinstance(label, PLAIN) else type(label).__name__
+            raise DataError(f"{where}: item {number}: expected a label of at least 0, got {shown}")
         total += points.nbytes
         if total > MAXIMUM_BYTES:  # many items may refer to one array in the file
             raise DataError(f"{where}: expected at most {MAXIMUM_BYTES:,} bytes of points, got more")

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from ...attention import network_cycle
+from ...attention.extreme import largest
 from ...attention.kernels import take
 from ...cycles import Cycle
 from ...randomness import settle_keys
 from ...support.registry import check_options
 from .blocks import ISAB, PMA, SAB, SELF_ATTENTION
 
+LARGEST = 1e12  # coordinate, where gradients are wanted
 ISAB_OPTIONS = [part.name for part in signature(ISAB).parameters.values() if part.kind is Parameter.KEYWORD_ONLY]
 
 
@@ -92,6 +94,7 @@ class SetEncoder(nn.Module):
         if points.shape[1] == 0:  # one point of padding, as an empty set among others has
             points = points.new_zeros(len(points), 1, self.inputs)
             mask = torch.zeros(points.shape[:2], dtype=torch.bool, device=points.device)
+        self._check_size(points)
         points, mask = self.shuffle(points, mask) if self.shuffles else (points, mask)
         x = points
         # A point is what it came with: its coordinates, and normals if there are any.
@@ -99,6 +102,14 @@ class SetEncoder(nn.Module):
         for block in self.blocks:
             x = block(x, mask, points) if cycle is None else block(x, mask, points, cycle)
         return points, x, mask
+
+    def _check_size(self, points: Tensor) -> None:
+        """Refuse coordinates whose gradients leave the range of floats: there is no norm between the blocks."""
+        if torch.is_grad_enabled() and (found := largest(points)) > LARGEST:
+            advice = "centre and scale the sets"
+            raise ValueError(
+                f"points: expected at most {LARGEST:g} where gradients are wanted, got {found:g}; {advice}"
+            )
 
     def shuffle(self, points: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The points in the order of a random cycle, with the padding last.
