@@ -14,7 +14,7 @@ from ..blocks import TransformerBlock, as_block_options
 from ..geometry import space_filling_order
 from ..geometry.neighbourhoods import Level, build_levels
 from ..layers.embedding import PositionEmbedding
-from ..layers.local import Interpolate, LocalBlock, LocalMerge
+from ..layers.local import Interpolate, LocalBlock, LocalMerge, PointNorm
 from ..randomness import settle_keys
 from ..sets import Integers, check_points, describe, pack_sets, restore_form, settle_form
 
@@ -301,4 +301,4 @@ def _packed(
 
 
 def _layer(inputs: int, outputs: int) -> list[nn.Module]:
-    return [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]
+    return [nn.Linear(inputs, outputs, bias=False), PointNorm(outputs), nn.ReLU()]
