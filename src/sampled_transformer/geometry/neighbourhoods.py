@@ -38,6 +38,7 @@ class Level:
     neighbours: Tensor  # (m, k) rows of the same level, the point itself first; small sets repeat it
     radius: Tensor  # (m,) distance to the farthest of them; 1 where it is zero
     crowding: Tensor  # (m,) logarithm of the radius, compared with what is typical for the set
+    spacing: Tensor  # (sets,) of the first level; 1 where it is zero
     step: Step | None = None
 
     def offsets(self, rows: Tensor | slice) -> Tensor:
@@ -93,17 +94,18 @@ def build_levels(
             spacing = _spacing(squared, ptr)
         radius = squared.amax(1).sqrt()
         radius = torch.where(radius > 0, radius, torch.ones_like(radius))
-        typical = torch.where(spacing > 0, spacing, torch.ones_like(spacing)).to(radius)[segments(ptr, len(points))]
+        unit = torch.where(spacing > 0, spacing, torch.ones_like(spacing)).to(radius)
+        typical = unit[segments(ptr, len(points))]
         crowding = (radius / (typical * 2.0**number)).log().clamp(-LARGEST_RATIO, LARGEST_RATIO).to(points.dtype)
         radius = radius.to(points.dtype)
         if number + 1 == levels:
-            found.append(Level(points, ptr, rows, radius, crowding))
+            found.append(Level(points, ptr, rows, radius, crowding, unit))
             break
         cubes = spacing * (side * 2.0**number)
         moved = torch.rand(len(ptr) - 1, 3, device=points.device) * cubes.unsqueeze(1) if shift else 0.0
         thinned = thin_by_grid(points, cubes, ptr=ptr, shift=moved)
         step = Step(thinned.kept, *_way_up(points, rows, thinned.kept, thinned.cell, radius))
-        found.append(Level(points, ptr, rows, radius, crowding, step))
+        found.append(Level(points, ptr, rows, radius, crowding, unit, step))
         points, ptr = points[thinned.kept], thinned.ptr
     return found
 
