@@ -237,14 +237,18 @@ def test_features_are_read_in_standard_units() -> None:
 
 
 def test_weights_come_back_from_a_file(tmp_path: Path) -> None:
-    options = {"classes": 3, "features": {"colour": 3}, "optional": ["colour"], "positions": "z", **SMALL}
+    features = {"normals": 3, "colour": 3, "height": 1}
+    options = {"classes": 3, "features": features, "optional": ["normals"], "positions": "z", **SMALL}
     network = create_model("segmenter", **options).eval()
     network.standardise({"colour": torch.rand(3)}, {"colour": torch.rand(3)})
     save_model(network, tmp_path / "w.safetensors", Description("segmenter", options, ("a", "b", "c"), {}))
     loaded, description = load_model(tmp_path / "w.safetensors")
     assert description.options == options
-    points, colour = cloud(1, 20), torch.rand(1, 20, 3)
-    assert torch.equal(loaded(points, {"colour": colour}), network(points, {"colour": colour}))
+    points = cloud(1, 20)
+    given = {"normals": cloud(1, 20, seed=2), "colour": torch.rand(1, 20, 3), "height": torch.rand(1, 20, 1)}
+    assert torch.equal(loaded(points, given), network(points, given))
+    backwards = dict(reversed(given.items()))
+    assert torch.equal(loaded(points, backwards), network(points, given))
 
 
 @pytest.mark.parametrize(

@@ -273,8 +273,11 @@ def _per_level(name: str, value: int | Sequence[int], levels: int) -> list[int]:
 def _check_features(
     features: Mapping[str, int] | None, optional: Sequence[str], positions: str
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[int, ...]]:
-    """The features, those that may be missing, and the numbers of the axes that the stem reads."""
-    widths = dict(features or {})
+    """The features by name, those that may be missing, and the numbers of the axes that the stem reads.
+
+    The stem reads them in the order of their names, because a file of weights keeps no other.
+    """
+    widths = dict(sorted((features or {}).items()))
     for name, width in widths.items():
         if type(width) is not int or width < 1:
             raise ValueError(f"features.{name}: expected a positive width, got {width!r}")
