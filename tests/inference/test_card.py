@@ -27,5 +27,11 @@ def test_a_regression_names_its_target() -> None:
     assert found == {"Predicts": "drag", "Test R² after the last epoch": "0.5000"}
 
 
+def test_labels_per_point_have_a_mean_iou() -> None:
+    figures = {"test_mean_iou": 0.625, "test_accuracy": 0.9}
+    found = facts(Description("segmenter", {}, (), {"figures": figures}), "x")
+    assert found["Test mean IoU after the last epoch"] == "62.50 %"
+
+
 def test_notes_of_somebody_else_are_no_error() -> None:
     assert facts(Description("basic", {}, (), {"data": "far away", "figures": [1]}), "x") == {}
