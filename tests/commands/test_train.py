@@ -65,7 +65,7 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
         ([], "data: expected --data SOURCE (the name of a data set, a pack, or a folder of shapes), got nothing"),
         (["--data", "bricks"], "out: expected --out OUT (folder of the run), got nothing"),
         (["--data", "nowhere", *OUT], "nowhere: no such file, folder or data set"),
-        (["--data", "bricks", *OUT, "--recipe", "best"], "recipe: expected one of 47 names, got 'best'"),
+        (["--data", "bricks", *OUT, "--recipe", "best"], "recipe: expected one of 51 names, got 'best'"),
         (["--data", "bricks", *OUT, "--recipe", "basic-sample"], "did you mean 'basic-sampled'? (basic-*, "),
         (["--data", "bricks", *OUT, "--recepie", "x"], "got --recepie; did you mean --recipe?"),
         (["--data", "bricks", *OUT, "--lr", "1"], "got --lr; did you mean --optimiser.rate?"),
@@ -88,6 +88,7 @@ def test_print_config_can_be_trained_with(tmp_path, capsys, shapes):
             "none.yaml: No such file or directory; expected a YAML file",
         ),
         (["--data", "bricks", *OUT, "--model", "mae"], "which the command `pretrain` trains"),
+        (["--data", "bricks", *OUT, "--model", "segmenter"], "which the command `segment train` trains"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(arguments, message, capsys, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.point_packs import save_segmenter
 from helpers.trained import save_small
 
 from sampled_transformer.cli import main
@@ -29,6 +30,13 @@ def test_what_a_file_says_about_itself(tmp_path: Path, capsys: pytest.CaptureFix
     found = json.loads(capsys.readouterr().out)
     assert found["notes"][NOTE] == figures
     assert found["classes"] == ["needle", "disc", "ball"]
+
+
+def test_robustness_is_not_asked_of_labels_per_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["weights", "info", str(save_segmenter(tmp_path / "w.safetensors"))]) == 0
+    text = capsys.readouterr().out
+    assert "segmenter (" in text
+    assert "Robustness" not in text
 
 
 def test_wrong_names(capsys: pytest.CaptureFixture[str]) -> None:

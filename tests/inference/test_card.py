@@ -42,3 +42,9 @@ def test_a_regression_names_its_target() -> None:
 def test_notes_of_another_type_are_named(notes: dict, message: str) -> None:
     with pytest.raises(WeightsError, match=message):
         facts(Description("basic", {}, (), notes), "x")
+
+
+def test_labels_per_point_have_a_mean_iou() -> None:
+    figures = {"test_mean_iou": 0.625, "test_accuracy": 0.9}
+    found = facts(Description("segmenter", {}, (), {"figures": figures}), "x")
+    assert found["Test mean IoU after the last epoch"] == "62.50 %"

@@ -173,3 +173,7 @@ def test_wrong_targets_and_weights(tmp_path):
     save_model(create_model("mae", **options), tmp_path / "mae.safetensors", Description("mae", options))
     with pytest.raises(WeightsError, match="one answer per set, got a 'mae'"):
         export_network(tmp_path / "mae.safetensors", tmp_path / "n.onnx")
+    options = {"classes": 3, "widths": [8, 8]}
+    save_model(create_model("segmenter", **options), tmp_path / "s.safetensors", Description("segmenter", options))
+    with pytest.raises(WeightsError, match=r"s\.safetensors: .* one answer per set, got a 'segmenter', whose grids"):
+        export_network(tmp_path / "s.safetensors", tmp_path / "n.onnx")

@@ -27,6 +27,8 @@ def weights_info(weights: str, json: bool = False) -> None:
     for title, value in facts(description, weights).items():
         print(f"  {title}: {printable(value)}")
     borne = card_lines(description.notes)
+    if not borne and description.model == "segmenter":
+        return
     if not borne:
         print("  Robustness: not measured (`sampled-transformer evaluate WEIGHTS --robustness --save_card`)")
         return

@@ -17,8 +17,10 @@ def weights_list() -> None:
         parts = [description.model, f"{find_weights(name).stat().st_size / 1e6:.1f} MB"]
         parts += [f"{len(description.classes)} classes"] if description.classes else []
         parts += [f"trained on {printable(data['source'])}"] if data.get("source") else []
-        accuracy = figures.get("test_accuracy")
-        parts += [] if accuracy is None else [f"test accuracy {100 * accuracy:.2f} %"]
+        for figure, title in (("test_mean_iou", "test mean IoU"), ("test_accuracy", "test accuracy")):
+            if figures.get(figure) is not None:
+                parts.append(f"{title} {100 * figures[figure]:.2f} %")
+                break
         parts += ["robustness measured"] if NOTE in description.notes else []
         print(f"{name:{width}}  {', '.join(parts)}")
     print("\n`sampled-transformer weights info NAME` says more about one of them.")

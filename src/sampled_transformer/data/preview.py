@@ -93,11 +93,11 @@ def _point_table(packs: Mapping[str, Pack]) -> str:
     if not labelled:
         return ""
     classes = next(iter(labelled.values())).point_classes
-    name_width = max(len(name) for name in (*classes, "class of points"))
+    name_width = max(len(printable(name)) for name in (*classes, "class of points"))
     rows = [f"{'class of points':{name_width}}" + "".join(f"{split:>9}" for split in labelled)]
     shares = [_shares(pack) for pack in labelled.values()]
     for number, name in enumerate(classes):
-        rows.append(f"{name:{name_width}}" + "".join(f"{_at(share, number):7.2f} %" for share in shares))
+        rows.append(f"{printable(name):{name_width}}" + "".join(f"{_at(share, number):7.2f} %" for share in shares))
     if any(share[-1] for share in shares):
         rows.append(f"{'(ignored)':{name_width}}" + "".join(f"{share[-1]:7.2f} %" for share in shares))
     return "\n".join(rows)

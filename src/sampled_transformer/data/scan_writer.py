@@ -194,14 +194,8 @@ class ScanWriter:
 
 def output_path(source: Path, out: Path) -> tuple[Path, list[str]]:
     """The file that `write_scan` writes for `out`, and notes if it has another suffix; a ValueError if it cannot."""
-    suffix, wanted = source.suffix.lower(), out.suffix.lower()
-    known = [*STREAMED, *WRITTEN]
-    if suffix not in known:
-        raise ValueError(f"source: expected a scan as {' '.join(known)}, got {printable(source)!r}")
-    own = wanted if _is_streamed(source) and wanted in STREAMED else WRITTEN.get(suffix, suffix)
-    if wanted not in (suffix, own):
-        raise ValueError(f"out: expected a file name ending in {own}, got {printable(out)!r}")
-    path = out if wanted == own else out.with_suffix(own)
+    suffix, wanted, path = source.suffix.lower(), out.suffix.lower(), settled_name(source, out)
+    own = path.suffix.lower()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"out: expected a file in an existing folder, got {printable(path)!r}")
     taken = [source, label_file(source) if suffix == ".bin" else None]
@@ -209,6 +203,18 @@ def output_path(source: Path, out: Path) -> tuple[Path, list[str]]:
         raise ValueError(f"out: expected another file than the scan and its labels, got {printable(path)!r}")
     notes = [] if wanted == own else [f"written as {printable(path.name)}, since {suffix} has no room for classes"]
     return path, notes
+
+
+def settled_name(source: Path, out: Path) -> Path:
+    """`out` with the suffix that the result of `source` has; no file is touched."""
+    suffix, wanted = source.suffix.lower(), out.suffix.lower()
+    known = [*STREAMED, *WRITTEN]
+    if suffix not in known:
+        raise ValueError(f"source: expected a scan as {' '.join(known)}, got {printable(source)!r}")
+    own = wanted if _is_streamed(source) and wanted in STREAMED else WRITTEN.get(suffix, suffix)
+    if wanted not in (suffix, own):
+        raise ValueError(f"out: expected a file name ending in {own}, got {printable(out)!r}")
+    return out if wanted == own else out.with_suffix(own)
 
 
 def _is_streamed(path: Path) -> bool:

@@ -12,6 +12,7 @@ from .precision import wide_dtype
 from .tracing import never_compiled
 
 MOST_CELLS = 1 << 20  # along each axis; 60 bits for three axes
+FARTHEST = 2.0**61  # cells from the origin: beyond it, all points share a cell
 
 
 class Thinned(NamedTuple):
@@ -51,12 +52,8 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
     place = (points.to(wide) + shifts[number]) / sides[number].unsqueeze(1)
     cells = place.floor()
     from_middle = (place - cells - 0.5).square().sum(1)
-    cells = cells.long() - _lowest(cells.long(), number, len(ptr) - 1)
-    if total and int(cells.max()) >= MOST_CELLS:
-        raise ValueError(f"side: expected at most {MOST_CELLS} cells along each axis, got {int(cells.max()) + 1}")
-    key = torch.zeros_like(number)
-    for axis in cells.unbind(1):
-        key = key * MOST_CELLS + axis
+    cells = cells.clamp(-FARTHEST, FARTHEST).long()
+    key = _keys(cells - _lowest(cells, number, len(ptr) - 1))
     order = from_middle.argsort(stable=True)
     order = order[key[order].argsort(stable=True)]
     order = order[number[order].argsort(stable=True)]
@@ -67,6 +64,16 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
     cell[order] = first.cumsum(0) - 1
     counts = torch.bincount(number[first], minlength=len(ptr) - 1)
     return Thinned(order[first], cell, torch.cat([counts.new_zeros(1), counts.cumsum(0)]))
+
+
+def _keys(cells: Tensor) -> Tensor:
+    """One number per point, (total,), the same for the points of a cell and no others within a set."""
+    if len(cells) and int(cells.max()) >= MOST_CELLS:  # a stray point far from the others: count the cells in use
+        return torch.unique(cells, dim=0, return_inverse=True)[1]
+    key = cells.new_zeros(len(cells))
+    for axis in cells.unbind(1):
+        key = key * MOST_CELLS + axis
+    return key
 
 
 def _lowest(cells: Tensor, number: Tensor, sets: int) -> Tensor:

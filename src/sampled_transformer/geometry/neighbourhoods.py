@@ -11,7 +11,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..sets import segments
+from ..sets import describe, segments
 from .grids import thin_by_grid
 from .neighbours import find_neighbours
 
@@ -38,12 +38,13 @@ class Level:
     neighbours: Tensor  # (m, k) rows of the same level, the point itself first; small sets repeat it
     radius: Tensor  # (m,) distance to the farthest of them; 1 where it is zero
     crowding: Tensor  # (m,) logarithm of the radius, compared with what is typical for the set
+    spacing: Tensor  # (sets,) of the first level; 1 where it is zero
     step: Step | None = None
 
     def offsets(self, rows: Tensor | slice) -> Tensor:
         """The way from some points to their neighbours in units of the radius, and the crowding: (rows, k, 4)."""
         neighbours = self.neighbours[rows]
-        way = self.points[neighbours.flatten()].view(*neighbours.shape, -1) - self.points[rows].unsqueeze(1)
+        way = self.points[neighbours.flatten()].unflatten(0, neighbours.shape) - self.points[rows].unsqueeze(1)
         way = way / self.radius[rows].view(-1, 1, 1)
         return torch.cat([way, self.crowding[rows].view(-1, 1, 1).expand(-1, way.shape[1], 1)], 2)
 
@@ -66,7 +67,7 @@ def build_levels(
 ) -> list[Level]:
     """Thin packed sets by grids of growing cubes, and find the neighbours of every point of every level.
 
-        spacing = the median, over the points of a set, of the distance to the 8th neighbour
+        spacing = the median, over the points of a set, of the distance to the 8th neighbour, or the last one
         level t + 1 keeps one point per cube of side * spacing * 2^t
         crowding_i = log(r_i / (spacing 2^t)),    r_i = the distance of the farthest of the k neighbours
 
@@ -81,6 +82,11 @@ def build_levels(
         spacing: (sets,) to use instead of the measured one, so that a part of a scene is seen as in the whole scene.
         shift: Move every grid by a random vector, for training.
     """
+    if spacing is None and neighbours <= SPACING_RANK:
+        spacing = measure_spacing(points, ptr)
+    if spacing is not None and (spacing.shape != (len(ptr) - 1,) or not bool((spacing >= 0).all())):
+        got = spacing.tolist() if spacing.numel() <= 8 else describe(spacing)
+        raise ValueError(f"spacing: expected {len(ptr) - 1} numbers, 0 or more, one per set, got {got}")
     found: list[Level] = []
     for number in range(levels):
         rows, squared = _nearest(points, ptr, neighbours)
@@ -88,17 +94,18 @@ def build_levels(
             spacing = _spacing(squared, ptr)
         radius = squared.amax(1).sqrt()
         radius = torch.where(radius > 0, radius, torch.ones_like(radius))
-        typical = torch.where(spacing > 0, spacing, torch.ones_like(spacing)).to(radius)[segments(ptr, len(points))]
+        unit = torch.where(spacing > 0, spacing, torch.ones_like(spacing)).to(radius)
+        typical = unit[segments(ptr, len(points))]
         crowding = (radius / (typical * 2.0**number)).log().clamp(-LARGEST_RATIO, LARGEST_RATIO).to(points.dtype)
         radius = radius.to(points.dtype)
         if number + 1 == levels:
-            found.append(Level(points, ptr, rows, radius, crowding))
+            found.append(Level(points, ptr, rows, radius, crowding, unit))
             break
         cubes = spacing * (side * 2.0**number)
         moved = torch.rand(len(ptr) - 1, 3, device=points.device) * cubes.unsqueeze(1) if shift else 0.0
         thinned = thin_by_grid(points, cubes, ptr=ptr, shift=moved)
         step = Step(thinned.kept, *_way_up(points, rows, thinned.kept, thinned.cell, radius))
-        found.append(Level(points, ptr, rows, radius, crowding, step))
+        found.append(Level(points, ptr, rows, radius, crowding, unit, step))
         points, ptr = points[thinned.kept], thinned.ptr
     return found
 
@@ -119,16 +126,23 @@ def _nearest(points: Tensor, ptr: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _spacing(squared: Tensor, ptr: Tensor) -> Tensor:
-    """The median distance to the 8th neighbour in each set, (sets,); 0 for sets without points."""
-    column = squared[:, min(SPACING_RANK, squared.shape[1] - 1)].contiguous()
-    sets = column.split(ptr.diff().tolist())
-    medians = [own.median() if len(own) else column.new_zeros(()) for own in sets]
-    return torch.stack(medians).sqrt() if medians else column.new_zeros(0)
+    """The median distance to the 8th neighbour in each set, (sets,); 0 for sets whose points all coincide.
+
+    A set of fewer points has its last neighbour. Points with 8 copies do not count, if there are others.
+    """
+    farthest = squared[:, : SPACING_RANK + 1].amax(1)
+    medians = [_positive_median(own) for own in farthest.split(ptr.diff().tolist())]
+    return torch.stack(medians).sqrt() if medians else farthest.new_zeros(0)
+
+
+def _positive_median(values: Tensor) -> Tensor:
+    positive = values[values > 0]
+    return positive.median() if len(positive) else values.new_zeros(())
 
 
 def _way_up(points: Tensor, rows: Tensor, kept: Tensor, cell: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
     """For every point the kept points of its own and its nearest neighbours' cells, with shares of 1 / distance^2."""
     cells = cell[rows[:, :SPREAD]]
-    way = (points[kept[cells.flatten()]].view(*cells.shape, -1) - points.unsqueeze(1)) / radius.view(-1, 1, 1)
+    way = (points[kept[cells.flatten()]].unflatten(0, cells.shape) - points.unsqueeze(1)) / radius.view(-1, 1, 1)
     weight = 1 / (way.square().sum(2) + 1e-4)  # in units of the radius, so that no unit underflows
     return cells, weight / weight.sum(1, keepdim=True)

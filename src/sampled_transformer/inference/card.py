@@ -14,7 +14,7 @@ def facts(description: Description, name: str) -> dict[str, str]:
     """What the description of the weights `name` has to say, by title; what it does not know is left out."""
     notes = description.notes
     data, figures = (Section(description, key, name) for key in ("data", "figures"))
-    accuracy, r2 = (figures.number(f"test_{key}") for key in ("accuracy", "r2"))
+    accuracy, r2, iou = (figures.number(f"test_{key}") for key in ("accuracy", "r2", "mean_iou"))
     target = target_of(description, name)
     found = {
         "Trained on": data.text("source"),
@@ -22,6 +22,7 @@ def facts(description: Description, name: str) -> dict[str, str]:
         "Recipe": notes.get("recipe"),
         "Epochs": notes.get("epochs"),
         "Test accuracy after the last epoch": None if accuracy is None else f"{100 * accuracy:.2f} %",
+        "Test mean IoU after the last epoch": None if iou is None else f"{100 * iou:.2f} %",
         "Predicts": None if target is None else target.name,
         "Test R² after the last epoch": None if r2 is None else f"{r2:.4f}",
         **_honesty(description, name),

@@ -70,6 +70,11 @@ def export_network(weights: str | Path, out: str | Path, tolerance: float = TOLE
             f"{printable(weights)}: expected a network with one answer per set, got a 'mae', which masks parts of a "
             "set at random; train a classifier with `train --init` and export that"
         )
+    if description.model == "segmenter":
+        raise WeightsError(
+            f"{printable(weights)}: expected a network with one answer per set, got a 'segmenter', whose grids and "
+            "searches for neighbours depend on the points; use it with `segment predict` or in Python"
+        )
     reason = _refusal(network)
     if reason is not None:
         raise ExportError(f"{printable(weights)}: cannot be exported: {reason}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..data.scan_writer import output_path
+from ..data.scan_writer import settled_name
 from ..data.scans import FORMATS
 from ..support.printable import printable
 
@@ -27,8 +27,7 @@ def plan_outputs(files: Sequence[str], out: Path, force: bool = False) -> Output
     plan, taken = Outputs(), {}
     for source, target in _pairs(files, out, plan):
         try:
-            # The folder may not exist yet, so we ask about one that does.
-            written = target.with_name(output_path(source, Path(target.name))[0].name)
+            written = settled_name(source, target)
         except ValueError as error:
             plan.problems.append(f"{printable(source)}: {error}")
             continue

@@ -34,25 +34,45 @@ def plan_tiles(points: np.ndarray, most: int) -> list[Tile]:
     """Rectangles that cover all points and have at most `most` of them each, without their margins.
 
     We count the points in a grid of cells on the ground and halve the scene, where it is longer, until every piece is
-    small enough: O(n), whatever the order. A single cell is never cut.
+    small enough: O(n), whatever the order. A cell that has too many, as all others have if a stray point lies far away,
+    gets a grid of its own. Only points that coincide on the ground are never cut.
 
     Args:
         points: (n, 3), an array or a memory map.
         most: Points per tile.
     """
-    lower = np.min([points[some, :2].min(0) for some in slices(len(points))], axis=0)
-    upper = np.max([points[some, :2].max(0) for some in slices(len(points))], axis=0)
-    cell = max(float((upper - lower).max()) / CELLS, np.finfo(np.float64).tiny)
+    return _cut(points, most, Tile(np.full(2, -np.inf), np.full(2, np.inf)))
+
+
+def _cut(points: np.ndarray, most: int, home: Tile) -> list[Tile]:
+    """Tiles of the points inside `home`."""
+    ground = [_inside(points[some, :2], home) for some in slices(len(points))]
+    lower = np.min([one.min(0) for one in ground if len(one)], axis=0)
+    upper = np.max([one.max(0) for one in ground if len(one)], axis=0)
+    cell = float((upper - lower).max()) / CELLS
+    if cell <= 4 * np.spacing(max(np.abs(lower).max(), np.abs(upper).max())):  # they coincide, but for rounding
+        return [home]
     shape = np.minimum(((upper - lower) / cell).astype(np.int64) + 1, CELLS + 1)
-    counts = np.zeros(shape, np.int64)
-    for some in slices(len(points)):
-        place = np.minimum(((points[some, :2] - lower) / cell).astype(np.int64), shape - 1)
-        np.add.at(counts, tuple(place.T), 1)
     edges = [np.append(low + cell * np.arange(size), np.inf) for low, size in zip(lower, shape, strict=True)]
-    for edge in edges:
-        edge[0] = -np.inf
-    boxes = _halved(counts, most, (0, 0))
-    return [Tile(np.array([edges[0][a], edges[1][b]]), np.array([edges[0][c], edges[1][d]])) for a, b, c, d in boxes]
+    counts = np.zeros(shape, np.int64)
+    for one in ground:
+        place = [np.searchsorted(edge, values, "right") - 1 for edge, values in zip(edges, one.T, strict=True)]
+        np.add.at(counts, tuple(place), 1)
+    for axis, edge in enumerate(edges):
+        edge[0], edge[-1] = home.lower[axis], home.upper[axis]
+    tiles = []
+    for a, b, c, d in _halved(counts, most, (0, 0)):
+        tile = Tile(np.array([edges[0][a], edges[1][b]]), np.array([edges[0][c], edges[1][d]]))
+        tiles += [tile] if int(counts[a:c, b:d].sum()) <= most else _cut(points, most, tile)
+    return tiles
+
+
+def _inside(ground: np.ndarray, home: Tile) -> np.ndarray:
+    """The points (n, 2) that belong to a tile: its lower edges do, its upper edges do not."""
+    if np.isneginf(home.lower).all() and np.isposinf(home.upper).all():
+        return ground
+    found: np.ndarray = ground[((ground >= home.lower) & (ground < home.upper)).all(1)]
+    return found
 
 
 def _halved(counts: np.ndarray, most: int, start: tuple[int, int]) -> list[tuple[int, int, int, int]]:

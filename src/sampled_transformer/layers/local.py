@@ -6,12 +6,22 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import batch_norm
 
 from ..geometry.neighbourhoods import Level, Step
 from .neighbour_max import neighbour_max
 
 OFFSET = 4  # numbers that describe the way to a neighbour
 CHUNK = 1 << 10  # points whose neighbours are read at a time in evaluation: memory stays flat
+
+
+class PointNorm(nn.BatchNorm1d):
+    """BatchNorm over points. A coarse level may have a single one, which is normed as in evaluation."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and len(x) < 2:
+            return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        return super().forward(x)
 
 
 class LocalMerge(nn.Module):
@@ -36,10 +46,8 @@ class LocalMerge(nn.Module):
         self.point = nn.Linear(inputs, width, bias=False)
         self.own = nn.Linear(inputs, width, bias=False)
         self.offset = nn.Linear(OFFSET, width, bias=False)
-        self.deep = (
-            nn.Sequential(nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
-        )
-        self.norm = nn.BatchNorm1d(width)
+        self.deep = nn.Sequential(PointNorm(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
+        self.norm = PointNorm(width)
 
     def forward(self, x: Tensor, level: Level, rows: Tensor | None = None) -> Tensor:
         """Features (m, inputs) of all points of a level -> (m, width), or (rows, width) for some of its points."""
@@ -74,9 +82,9 @@ class LocalBlock(nn.Module):
         super().__init__()
         self.merge = LocalMerge(width, width, deep)
         self.expand = nn.Linear(width, expansion * width, bias=False)
-        self.expand_norm = nn.BatchNorm1d(expansion * width)
+        self.expand_norm = PointNorm(expansion * width)
         self.contract = nn.Linear(expansion * width, width, bias=False)
-        self.contract_norm = nn.BatchNorm1d(width)
+        self.contract_norm = PointNorm(width)
 
     def forward(self, x: Tensor, level: Level) -> Tensor:
         """Features (m, width) of all points of a level -> the same shape."""
@@ -96,7 +104,7 @@ class Interpolate(nn.Module):
         super().__init__()
         self.fine = nn.Linear(fine, fine, bias=False)
         self.coarse = nn.Linear(coarse, fine, bias=False)
-        self.norm = nn.BatchNorm1d(fine)
+        self.norm = PointNorm(fine)
 
     def forward(self, x: Tensor, y: Tensor, step: Step) -> Tensor:
         """Features (m, fine) and (m', coarse) -> (m, fine)."""

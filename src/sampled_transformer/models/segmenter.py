@@ -14,13 +14,15 @@ from ..blocks import TransformerBlock, as_block_options
 from ..geometry import space_filling_order
 from ..geometry.neighbourhoods import Level, build_levels
 from ..layers.embedding import PositionEmbedding
-from ..layers.local import Interpolate, LocalBlock, LocalMerge
+from ..layers.local import Interpolate, LocalBlock, LocalMerge, PointNorm
+from ..layers.neighbour_max import MOST
 from ..randomness import settle_keys
-from ..sets import Integers, check_points, describe, pack_sets, restore_form, settle_form
+from ..sets import Integers, check_points, describe, pack_sets, restore_form, segments, settle_form
 
 WIDTHS = (32, 64, 128, 256)
 HEAD_DIM = 32
 AXES = "xyz"
+UNIT = 16.0  # spacings that attention takes for a unit of length where the stem sees no coordinates
 CURVE_BITS = 20  # points that share a cell of this curve coincide for all purposes
 
 
@@ -87,6 +89,8 @@ class Segmenter(nn.Module):
         for name, values in {"classes": [classes], "widths": widths, "neighbours": [neighbours]}.items():
             if not values or min(values) < 1:
                 raise ValueError(f"{name}: expected positive numbers, got {tuple(values)}")
+        if neighbours > MOST:
+            raise ValueError(f"neighbours: expected at most {MOST}, got {neighbours}")
         if not 0 < side < float("inf"):
             raise ValueError(f"side: expected a positive number of spacings, got {side}")
         chosen = list(range(min(2, levels), levels + 1)) if attended is None else list(attended)
@@ -195,9 +199,12 @@ class Segmenter(nn.Module):
         if key in self.embeddings:
             x = x + self.embeddings[key](level.points)
         blocks: Any = self.blocks[key]
-        cycle = network_cycle((block.attention for block in blocks), x, level.points, ptr=level.ptr)
+        places = level.points
+        if not self.axes:  # rotary attention would otherwise see the unit of length
+            places = places / (UNIT * level.spacing)[segments(level.ptr, len(places))].unsqueeze(1).to(places)
+        cycle = network_cycle((block.attention for block in blocks), x, places, ptr=level.ptr)
         for block in blocks:
-            x = block(x, level.points, ptr=level.ptr, cycle=cycle)
+            x = block(x, places, ptr=level.ptr, cycle=cycle)
         return x
 
     def _label(self, points: Tensor, columns: Mapping[str, Tensor], ptr: Tensor, spacing: Tensor | None) -> Tensor:
@@ -266,8 +273,11 @@ def _per_level(name: str, value: int | Sequence[int], levels: int) -> list[int]:
 def _check_features(
     features: Mapping[str, int] | None, optional: Sequence[str], positions: str
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[int, ...]]:
-    """The features, those that may be missing, and the numbers of the axes that the stem reads."""
-    widths = dict(features or {})
+    """The features by name, those that may be missing, and the numbers of the axes that the stem reads.
+
+    The stem reads them in the order of their names, because a file of weights keeps no other.
+    """
+    widths = dict(sorted((features or {}).items()))
     for name, width in widths.items():
         if type(width) is not int or width < 1:
             raise ValueError(f"features.{name}: expected a positive width, got {width!r}")
@@ -301,4 +311,4 @@ def _packed(
 
 
 def _layer(inputs: int, outputs: int) -> list[nn.Module]:
-    return [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]
+    return [nn.Linear(inputs, outputs, bias=False), PointNorm(outputs), nn.ReLU()]

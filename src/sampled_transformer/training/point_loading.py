@@ -129,7 +129,7 @@ def choose_features(options: PointDataOptions, train: Pack, test: Pack, where: s
     if options.normals and not has_normals:
         raise DataError(f"{where}: expected normals, got none")
     with_normals = has_normals if options.normals is None else options.normals
-    return ({NORMALS: 3} if with_normals else {}) | chosen
+    return dict(sorted((({NORMALS: 3} if with_normals else {}) | chosen).items()))
 
 
 def hold_out_sets(pack: Pack, share: float, seed: int) -> tuple[Pack, Pack]:

@@ -106,6 +106,8 @@ class Run:
     def prepare(cls, settings: Settings) -> Run:
         if settings.model == "mae":
             raise ValueError("model: expected a classifier, got 'mae', which the command `pretrain` trains")
+        if settings.model == "segmenter":
+            raise ValueError("model: expected a classifier, got 'segmenter', which the command `segment train` trains")
         data = settings.data
         if data.normals is None and settings.model in WITHOUT_NORMALS:
             data = replace(data, normals=False)
