@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from ..engine.engines import EngineName
 from ..inference.defaults import DEFAULT_WEIGHTS
 from ..training.settings import Up
+from .batch import check_batch, run_batch
 from .messages import remark
 
 
@@ -19,11 +21,16 @@ def predict(
     batch: int = 8,
     device: str | None = None,
     json: bool = False,
+    out: str | None = None,
+    shard: int = 256,
+    engine: EngineName | None = None,
+    address: str | None = None,
 ) -> int:
     """Classify meshes or point clouds, or predict a number for each.
 
     Args:
-        files: Files, or folders to search for files.
+        files: Files, or folders to search for files; also quoted patterns such as "scans/**/*.off", lists @files.txt
+            with one of them per line, and URLs.
         weights: The folder of a run, a weights file, or the name of shipped weights.
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
@@ -33,6 +40,11 @@ def predict(
         batch: Files per forward pass.
         device: Device (default: GPU if available).
         json: Print everything as JSON.
+        out: Folder to write the answers to in parts, as Parquet, instead of printing them. The same command goes on
+            where it was stopped.
+        shard: Files per part of --out.
+        engine: Answer in the processes of a Ray cluster; needs --out.
+        address: Address of the cluster, such as "auto" (default: one on this machine, for this command).
     """
     from dataclasses import asdict
     from json import dumps
@@ -42,6 +54,12 @@ def predict(
     from ..support.printable import printable
 
     question = Question(weights, samples, device, batch, up, top)
+    check_batch(out, engine, address)
+    if out is not None:
+        from ..inference.answer_job import answer_job
+        from ..inference.places import names_below
+
+        return run_batch(answer_job(question, shard), names_below(files), out, engine, workers, address, device)
     failed = warned = False
     before = "[\n"
     with closing(answer_files(question, files, workers)) as answers:

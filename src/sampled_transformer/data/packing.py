@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..support.printable import printable
-from ..support.workers import Announce, ProcessDied, available_cores, run_in_processes
+from ..support.workers import Announce, Engine, ProcessDied, available_cores, run_in_processes
 from . import SPLITS
 from .axes import check_up, standard_up
 from .errors import DataError
@@ -49,6 +49,15 @@ class Job(NamedTuple):
     name: str
     key: str
     size: int
+
+
+class Stored(NamedTuple):
+    """A shape as a pack stores it."""
+
+    points: np.ndarray  # (n, 3) int16
+    normals: np.ndarray  # (n, 3) int8, zeros if there are none
+    has_normals: bool
+    from_mesh: bool
 
 
 class Place(NamedTuple):
@@ -89,6 +98,7 @@ def pack_folder(
     up: str | None = None,
     workers: int | None = None,
     progress: bool = False,
+    engine: Engine | None = None,
 ) -> Report:
     """Pack a folder of shapes into `target`. sources/folder.py describes the layout of the folder.
 
@@ -104,6 +114,8 @@ def pack_folder(
         up: The axis that is up in the files and becomes z (default: what the format prescribes, see `read_shape`).
         workers: Number of processes (default: one per core).
         progress: Show a progress bar when running in a terminal.
+        engine: Read elsewhere than in processes of this machine, such as in a Ray cluster; see `engine.find_engine`.
+            The pack is the same, to the bit.
     """
     target = Path(target)
     options = Options(points, normals, seed, up)
@@ -122,7 +134,7 @@ def pack_folder(
     report = Report(problems=list(listing.problems))
     work = work_folder(target)
     try:
-        finished = _read_all(listing, work, options, workers, report, progress)
+        finished = _read_all(listing, work, options, workers, report, progress, engine)
         packs = _assemble(listing, finished, options, report, target.suffix == ".npz", targets)
         publish(packs, target, work)
     finally:
@@ -139,7 +151,13 @@ def work_folder(target: Path) -> Path:
 
 
 def _read_all(
-    listing: Listing, work: Path, options: Options, workers: int, report: Report, progress: bool
+    listing: Listing,
+    work: Path,
+    options: Options,
+    workers: int,
+    report: Report,
+    progress: bool,
+    engine: Engine | None,
 ) -> dict[str, Place]:
     """Read every file that an earlier run has not finished; return the place of each shape, by relative path."""
     from tqdm import tqdm
@@ -153,10 +171,11 @@ def _read_all(
     missing = [job for job in jobs if job.key not in places]
     if len(missing) < len(jobs):
         report.notes.append(f"{len(jobs) - len(missing)} of {len(jobs)} shapes were finished by an earlier run")
-    reader = partial(_read_chunk, work=work, options=options)
+    chunks, reader = _chunks(missing), partial(_read_chunk, work=work, options=options)
+    results = run_in_processes(reader, chunks, workers) if engine is None else _by_engine(engine, chunks, work, options)
     show = None if progress else True
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), unit=" shapes", disable=show) as bar:
-        for chunk, result in run_in_processes(reader, _chunks(missing), workers):
+        for chunk, result in results:
             if isinstance(result, ProcessDied):
                 reason = f"the process that read it died ({result}); the file may be damaged or too large for memory"
                 report.problems.append(f"{printable(chunk[0].path)}: {reason}")
@@ -198,28 +217,43 @@ def _chunk_path(work: Path, keys: list[str]) -> Path:
 
 def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options) -> list[str | None]:
     """Run in a worker: read the files and save the shapes. Return, per file, None or the reason why it failed."""
-    problems: list[str | None] = []
-    shapes = []
+    return _save(list(zip(chunk, _read_shapes(chunk, announce, options), strict=True)), work)
+
+
+def _by_engine(
+    engine: Engine, chunks: Iterator[list[Job]], work: Path, options: Options
+) -> Iterator[tuple[list[Job], Any]]:
+    """The same as `run_in_processes` with `_read_chunk`. Its processes may not see our disk, so we save here."""
+    for _, pairs in engine(partial(_read_shapes, options=options), ([chunk] for chunk in chunks)):
+        alive = [pair for pair in pairs if not isinstance(pair[1], ProcessDied)]
+        yield [job for job, _ in alive], _save(alive, work)
+        yield from (([job], found) for job, found in pairs if isinstance(found, ProcessDied))
+
+
+def _read_shapes(chunk: list[Job], announce: Announce, options: Options) -> list[Stored | str]:
+    """Return each file's shape as a pack stores it, or the reason why it failed."""
+    found: list[Stored | str] = []
     for index, job in enumerate(chunk):
         announce(index)
         try:
-            shapes.append(read_shape(job.path, **options._asdict()))
-            problems.append(None)
+            shape = read_shape(job.path, **options._asdict())
         except DataError as error:
-            problems.append(str(error))
-    if not shapes:
-        return problems
-    keys = [job.key for job, problem in zip(chunk, problems, strict=True) if problem is None]
-    normals = [np.zeros_like(shape.points) if shape.normals is None else shape.normals for shape in shapes]
-    arrays = {
-        "keys": np.array(keys),
-        "points": np.stack([quantise_points(shape.points, normalise=False) for shape in shapes]),
-        "normals": np.stack([quantise_normals(values) for values in normals]),
-        "has_normals": np.array([shape.normals is not None for shape in shapes]),
-        "from_mesh": np.array([shape.from_mesh for shape in shapes]),
-    }
-    write_arrays(_chunk_path(work, keys), arrays, compress=False)
-    return problems
+            found.append(str(error))
+            continue
+        normals = np.zeros_like(shape.points) if shape.normals is None else shape.normals
+        points = quantise_points(shape.points, normalise=False)
+        found.append(Stored(points, quantise_normals(normals), shape.normals is not None, shape.from_mesh))
+    return found
+
+
+def _save(pairs: list[tuple[Job, Stored | str]], work: Path) -> list[str | None]:
+    """Save the shapes that could be read in one archive. Return, per file, None or the reason why it failed."""
+    read = [(job.key, found) for job, found in pairs if not isinstance(found, str)]
+    if read:
+        keys = [key for key, _ in read]
+        arrays = {name: np.stack([getattr(one, name) for _, one in read]) for name in Stored._fields}
+        write_arrays(_chunk_path(work, keys), {"keys": np.array(keys), **arrays}, compress=False)
+    return [found if isinstance(found, str) else None for _, found in pairs]
 
 
 def _finished_earlier(work: Path) -> dict[str, Place]:
