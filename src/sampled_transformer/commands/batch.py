@@ -42,5 +42,5 @@ def run_batch(
     if done.earlier:
         remark("note", [f"{done.earlier} of {done.parts} parts were finished by an earlier run"])
     remark("could not be read", done.failures.values())
-    print(f"{printable(out)}: {done.files - len(done.failures)} of {done.files} files in {done.parts} parts")
+    print(f"{printable(out)}: {done.files - done.failed} of {done.files} files in {done.parts} parts")
     return int(bool(done.failures))

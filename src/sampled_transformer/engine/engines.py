@@ -38,7 +38,7 @@ def find_engine(
         return partial(run_here, workers=workers or min(available_cores(), MOST_WORKERS))
     from .ray_engine import load_ray, run_on_ray
 
-    load_ray(address)  # refuses a missing package before any work
+    load_ray()  # refuses a missing package before any work
     return partial(run_on_ray, workers=workers, address=address, gpus=int((device or "").startswith("cuda")))
 
 

@@ -75,6 +75,7 @@ class Summary:
     """What a job has done: `failures` has a reason for each file without an answer."""
 
     files: int = 0
+    failed: int = 0  # more than there are failures if a file was named several times
     parts: int = 0
     earlier: int = 0  # parts that were finished by an earlier run
     failures: dict[str, str] = field(default_factory=dict)
@@ -126,7 +127,7 @@ def run_job(job: Job, files: Iterable[str], out: str | Path, engine: Engine, pro
     failures = {name: reason for number in sorted(parts) for name, reason in parts[number]["failures"].items()}
     listed = [_described(number, parts[number], job.shard) for number in sorted(parts)]
     _write_json(out / MANIFEST, {**known, "complete": True, "parts": listed, "failures": failures})
-    return Summary(known["files"], len(parts), earlier, failures)
+    return Summary(known["files"], sum(part["failed"] for part in listed), len(parts), earlier, failures)
 
 
 def _open_folder(job: Job, files: Iterable[str], out: Path) -> dict[str, Any]:
@@ -231,8 +232,8 @@ def _write_part(out: Path, number: int, pairs: Pairs, job: Job) -> dict[str, Any
     """Write the answers about some files, with what the manifest says of them in the metadata of the part."""
     parquet = _parquet()
     table = job.table(pairs)
-    failures = {printable(name): answer.reason for name, answer in pairs if isinstance(answer, Failure)}
-    part = {"files": len(pairs), "rows": table.num_rows, "failures": failures}
+    failed = [(printable(name), answer.reason) for name, answer in pairs if isinstance(answer, Failure)]
+    part = {"files": len(pairs), "rows": table.num_rows, "failed": len(failed), "failures": dict(failed)}
     with atomic_write(out / _part_name(number)) as file:
         own = {OURS: json.dumps(part).encode()}
         parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **own}), file)
@@ -263,7 +264,7 @@ def _finished(out: Path, known: dict[str, Any]) -> dict[int, dict[str, Any]]:
 def _described(number: int, part: dict[str, Any], shard: int) -> dict[str, Any]:
     """What the manifest says of a part. Lines of files.list count from 1."""
     lines = [number * shard + 1, number * shard + part["files"]]
-    return {"name": _part_name(number), "lines": lines, "rows": part["rows"], "failed": len(part["failures"])}
+    return {"name": _part_name(number), "lines": lines, "rows": part["rows"], "failed": part["failed"]}
 
 
 def _write_json(path: Path, tree: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,16 +23,15 @@ from ..support.workers import Crew, Pairs, Work, available_cores, in_chunks, num
 
 UNITS_AT_ONCE = 1024  # that Ray Data knows of; it keeps a record of each, so we give it a limited number
 STORE_BYTES = 256_000_000  # of the object store of a local cluster; Ray spills what does not fit
+SECONDS_TO_ANSWER = 10
 HERE = "127.0.0.1"
-# Read by Ray when it is imported, or by its processes. Without the second, Ray replaces 127.0.0.1 by the address of
-# the machine in its network, and anyone there could run code.
+SILENT: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
-LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
-def load_ray(address: str | None = None) -> Any:
+def load_ray() -> Any:
     """Import Ray, which is an extra; the error says how to install it."""
-    for name, value in (QUIET if address else {**QUIET, **LOCAL}).items():
+    for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     try:
         import ray
@@ -49,29 +49,55 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
         address: Address of the cluster, such as "auto" or "head:6379" (default: start one).
         workers: Number of processes of a cluster that is started (default: one per core).
     """
-    ray = load_ray(address)
+    ray = load_ray()
     if ray.is_initialized():
         yield ray
         return
-    given: dict[str, Any] = {"address": address}
-    if address is None:
-        given = {
-            "address": "local",
-            "num_cpus": workers or available_cores(),
-            "include_dashboard": False,
-            "_node_ip_address": HERE,
-            "object_store_memory": STORE_BYTES,
-        }
     try:
         with _silent():
-            ray.init(**given, log_to_driver=False, logging_level=logging.ERROR)
-    except (RuntimeError, ConnectionError, ValueError) as error:
+            _start(ray, workers) if address is None else _connect(ray, address)
+    except (RuntimeError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"address: expected a Ray cluster that can be reached, got {address} ({reason})") from None
+        expected = "a cluster that can be started" if address is None else "a Ray cluster that can be reached"
+        raise ValueError(f"address: expected {expected}, got {address} ({reason})") from None
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connect to a cluster. Ray itself would wait for minutes if nobody answered at a host and port."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+    ray.init(address, **SILENT)
+
+
+def _start(ray: Any, workers: int | None) -> None:
+    """Start a cluster that only this machine can reach.
+
+    Ray replaces 127.0.0.1 by the machine's address in its network, where anyone could then run code in our name. It
+    does not where it takes clusters for unsupported, as on macOS, and it reads when it is imported whether they are.
+    """
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        ray.init(
+            "local",
+            num_cpus=workers or available_cores(),
+            include_dashboard=False,
+            _node_ip_address=HERE,
+            object_store_memory=STORE_BYTES,
+            **SILENT,
+        )
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+    if ray.util.get_node_ip_address() != HERE:
+        ray.shutdown()
+        raise RuntimeError(f"this version of Ray does not keep to {HERE}")
 
 
 class _Actor:
