@@ -76,11 +76,16 @@ def _files_at(place: str) -> Iterator[Place | EmptyFolder]:
 
 def _remote_files(url: str) -> list[Url]:
     if "*" in url:
-        return [found for found in remote_glob(url) if suffix_of(found) in READERS]
+        return _known_below(url.partition("*")[0].rpartition("/")[0], remote_glob(url))
     if suffix_of(url) in READERS:  # a file, which we need not ask for before it is read
         return [Url(url)]
     found = remote_folder(url)
-    return [Url(url)] if found is None else [one for one in found if suffix_of(one) in READERS]
+    return [Url(url)] if found is None else _known_below(url, found)
+
+
+def _known_below(root: str, urls: list[Url]) -> list[Url]:
+    """Those of known formats; as in local folders, hidden ones are left out."""
+    return [url for url in urls if suffix_of(url) in READERS and "/." not in url.removeprefix(root)]
 
 
 def _listed(path: Path) -> Iterator[str]:

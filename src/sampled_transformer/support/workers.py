@@ -171,11 +171,11 @@ class Crew:
                 worker.ready = True
             elif kind == "at":
                 worker.index = value
-            elif kind == "failed":
-                raise value
             else:
                 self.busy.remove(worker)
                 self.idle.append(worker)
+                if kind == "failed":
+                    raise value
                 yield worker.chunk, value
 
     def _handle_death(self, worker: _Worker) -> Iterator[tuple[list[Any], ProcessDied]]:
