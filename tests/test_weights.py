@@ -15,6 +15,7 @@ from sampled_transformer.weights import (
     add_notes,
     add_to_model,
     describe_model,
+    digest_weights,
     find_weights,
     list_pretrained,
     load_beside,
@@ -177,3 +178,12 @@ def test_notes_can_be_added_and_tensors_stay_to_the_bit(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     with pytest.raises(WeightsError, match="not a complete"):
         add_notes(path, {})
+
+
+def test_a_digest_tells_files_apart(tmp_path: Path) -> None:
+    for name in "ab":
+        save_model(trained(), tmp_path / name, DESCRIPTION)
+    assert digest_weights(tmp_path / "a") == digest_weights(tmp_path / "b")
+    add_notes(tmp_path / "b", {"accuracy": 0.6})
+    assert digest_weights(tmp_path / "a") != digest_weights(tmp_path / "b")
+    assert digest_weights("bricks") == digest_weights(find_weights("bricks"))

@@ -161,7 +161,8 @@ def test_a_crew_keeps_its_processes_from_round_to_round(work):
         assert first[0][1] == second[0][1]
         os.kill(first[0][1][0], signal.SIGKILL)  # while it has nothing to do: this costs no item
         multiprocessing.active_children()[0].join()
-        assert list(crew.run([[2]]))[0][1] != first[0][1]
+        ((_, third),) = crew.run([[2]])
+        assert third != first[0][1]
     assert multiprocessing.active_children() == []
 
 
