@@ -52,6 +52,7 @@ def test_what_goes_together(words: list[str], tmp_path: Path, capsys: pytest.Cap
     for more, message in (
         (["predict", "a.off", "--engine", "ray"], "out: expected a folder for the answers of --engine, got none"),
         (["predict", "a.off", "--address", "auto"], "address: expected none without --engine, got auto"),
+        (["predict", "a.off", "--json", "--out", "o"], "json: expected none with --out"),
         (["features", "a.off", "--engine", "ray"], "out: expected a folder for the answers of --engine, got none"),
         (["features", "a.off", "--workers", "1"], "workers: expected none unless --out is a folder, got 1"),
         (["data", "pack", "bricks", "x", "--engine", "ray"], "engine: expected none without a folder of shapes"),

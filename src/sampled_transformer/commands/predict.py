@@ -59,6 +59,8 @@ def predict(
         from ..inference.answer_job import answer_job
         from ..inference.places import names_below
 
+        if json:
+            raise ValueError("json: expected none with --out, whose parts have the same fields, got --json")
         return run_batch(answer_job(question, shard), names_below(files), out, engine, workers, address, device)
     failed = warned = False
     before = "[\n"
