@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -181,8 +182,8 @@ def test_notes_can_be_added_and_tensors_stay_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_a_digest_tells_files_apart(tmp_path: Path) -> None:
-    for name in "ab":
-        save_model(trained(), tmp_path / name, DESCRIPTION)
+    save_model(trained(), tmp_path / "a", DESCRIPTION)
+    shutil.copy(tmp_path / "a", tmp_path / "b")
     assert digest_weights(tmp_path / "a") == digest_weights(tmp_path / "b")
     add_notes(tmp_path / "b", {"accuracy": 0.6})
     assert digest_weights(tmp_path / "a") != digest_weights(tmp_path / "b")

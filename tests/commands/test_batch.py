@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_a_stopped_command_says_that_it_can_go_on(words: list[str], tmp_path: Pa
         start_new_session=True,
     ) as process:
         while process.poll() is None and not (tmp_path / "out" / "part-00000.parquet").exists():
-            pass
+            time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
         error = process.communicate(timeout=60)[1]
     assert process.returncode == 130

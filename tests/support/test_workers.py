@@ -159,8 +159,9 @@ def test_a_crew_keeps_its_processes_from_round_to_round(work):
     with Crew(work.process, 1) as crew:
         first, second = (list(crew.run([[number]])) for number in range(2))
         assert first[0][1] == second[0][1]
-        os.kill(first[0][1][0], signal.SIGKILL)  # while it has nothing to do: this costs no item
-        multiprocessing.active_children()[0].join()
+        (process,) = multiprocessing.active_children()
+        process.kill()  # while it has nothing to do: this costs no item
+        process.join()
         ((_, third),) = crew.run([[2]])
         assert third != first[0][1]
     assert multiprocessing.active_children() == []
