@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from sampled_transformer.weights import (
     add_notes,
     add_to_model,
     describe_model,
+    digest_weights,
     find_weights,
     list_pretrained,
     load_beside,
@@ -177,3 +179,12 @@ def test_notes_can_be_added_and_tensors_stay_to_the_bit(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     with pytest.raises(WeightsError, match="not a complete"):
         add_notes(path, {})
+
+
+def test_a_digest_tells_files_apart(tmp_path: Path) -> None:
+    save_model(trained(), tmp_path / "a", DESCRIPTION)
+    shutil.copy(tmp_path / "a", tmp_path / "b")
+    assert digest_weights(tmp_path / "a") == digest_weights(tmp_path / "b")
+    add_notes(tmp_path / "b", {"accuracy": 0.6})
+    assert digest_weights(tmp_path / "a") != digest_weights(tmp_path / "b")
+    assert digest_weights("bricks") == digest_weights(find_weights("bricks"))

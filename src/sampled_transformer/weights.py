@@ -7,6 +7,7 @@ them load as before.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -144,6 +145,12 @@ def _write(path: str | Path, description: Description, tensors: Mapping[str, tor
 def describe_model(path: str | Path) -> Description:
     """Read the metadata of a file, run folder or name, without its weights."""
     return _read(find_weights(path))[0]
+
+
+def digest_weights(path: str | Path) -> str:
+    """A digest of a weights file, run folder or name: equal if and only if the file is, to the bit."""
+    with open(find_weights(path), "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def load_beside(path: str | Path) -> dict[str, torch.Tensor]:

@@ -15,6 +15,7 @@ ACROSS = ("contracts", "helpers")  # tests that hold across files, and what test
 # A room may import the rooms before it, and its own. Rooms in one row may import each other.
 FLOORS = [
     ["support"],
+    ["engine"],
     ["sets"],
     ["geometry"],
     ["cycles"],
@@ -34,6 +35,7 @@ FLOORS = [
 SEALED = {  # what a room may import, where the floors allow more
     "theory": ["support"],
     "data": ["support", "geometry", "sets"],
+    "engine": ["support"],
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 import sampled_transformer
 
 HEAVY = ["lightning", "plotly", "sklearn", "scipy", "trimesh", "h5py", "viser", "onnx", "torch_geometric"]
-HEAVY += ["huggingface_hub", "pyarrow"]
+HEAVY += ["huggingface_hub", "pyarrow", "ray", "pandas"]
 
 
 def loaded_after(program: str) -> set[str]:

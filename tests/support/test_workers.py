@@ -8,7 +8,15 @@ import sys
 
 import pytest
 
-from sampled_transformer.support.workers import ProcessDied, available_cores, in_chunks, run_in_order, run_in_processes
+from sampled_transformer.support.workers import (
+    Crew,
+    ProcessDied,
+    available_cores,
+    in_chunks,
+    numbered,
+    run_in_order,
+    run_in_processes,
+)
 
 WORK = """
 import os, signal, time
@@ -45,6 +53,17 @@ def threads(chunk, announce):
 def slow(chunk, announce):
     announce(0)
     time.sleep(60)
+
+def dies_once(chunk, announce):
+    announce(0)
+    try:
+        open(chunk[0], "x").close()
+    except FileExistsError:
+        return [len(chunk)] * len(chunk)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def process(chunk, announce):
+    return [os.getpid()]
 """
 
 
@@ -134,6 +153,30 @@ def test_death_costs_one_item_in_order(work):
 def test_death_at_the_whole_chunk_costs_the_item_that_kills_alone(work):
     results = list(run_in_order(work.whole, [[1, "kill", 2], [3]], 1))
     assert [str(result) for _, result in results] == ["1", "signal 9", "4", "9"]
+
+
+def test_a_crew_keeps_its_processes_from_round_to_round(work):
+    with Crew(work.process, 1) as crew:
+        first, second = (list(crew.run([[number]])) for number in range(2))
+        assert first[0][1] == second[0][1]
+        (process,) = multiprocessing.active_children()
+        process.kill()  # while it has nothing to do: this costs no item
+        process.join()
+        ((_, third),) = crew.run([[2]])
+        assert third != first[0][1]
+    assert multiprocessing.active_children() == []
+
+
+def test_a_crew_that_tries_again_gives_the_chunk_as_it_was(work, tmp_path):
+    with Crew(numbered(work.dies_once), 1, again=True) as crew:
+        chunk = [str(tmp_path / "mark"), "other"]
+        assert list(crew.run_in_order([chunk])) == [(item, 2) for item in chunk]
+    with Crew(numbered(work.square), 1, again=True) as crew:
+        results = list(crew.run_in_order([[1, "kill", 2], [3, "kill"]]))
+        assert [str(result) for _, result in results] == ["1", "signal 9", "4", "9", "signal 9"]
+        with pytest.raises(ValueError, match="refused"):
+            list(crew.run_in_order([["raise"]]))
+        assert list(crew.run_in_order([[5]])) == [(5, 25)]
 
 
 def test_chunks_and_cores():

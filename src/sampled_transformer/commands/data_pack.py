@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..engine.engines import EngineName
 from ..training.settings import Up
 from .messages import fail, left_out, remark
 from .upright import settled_up
@@ -28,6 +29,8 @@ def data_pack(
     options: Mapping[str, Any] | None = None,
     strict: bool = False,
     force: bool = False,
+    engine: EngineName | None = None,
+    address: str | None = None,
 ) -> int:
     """Turn a folder of shapes, or a data set given by name, into a pack.
 
@@ -49,11 +52,14 @@ def data_pack(
         options: Further options of a data set given by name, such as --options.variant objbg.
         strict: Fail if any file cannot be read.
         force: Replace the pack at the target if there is one.
+        engine: Read the files of a folder in the processes of a Ray cluster; the pack is the same.
+        address: Address of the cluster, such as "auto" (default: one on this machine, for this command).
     """
     from ..data import SOURCES
     from ..data.packing import NothingPacked, pack_folder, refuse_existing
     from ..data.repack import repack, shapes_below
     from ..data.targets import read_targets
+    from ..engine.engines import find_engine
 
     folder = shapes_below(source, root)
     if not force:
@@ -70,6 +76,10 @@ def data_pack(
         raise ValueError(f"targets: expected a folder of shapes to go with it, got {source}")
     if options:
         folder = None  # only the reader of a data set knows its options
+    if engine is not None and folder is None:
+        raise ValueError(f"engine: expected none without a folder of shapes, got {engine} for {source}")
+    if address is not None and engine is None:
+        raise ValueError(f"address: expected none without --engine, got {address}")
     axis = settled_up(up, folder)
     if options and source == "folder" and axis is not None:
         options, axis = {**options, "up": axis}, None  # its files are turned as they are read
@@ -89,6 +99,7 @@ def data_pack(
                 up=axis,
                 workers=workers,
                 progress=True,
+                engine=None if engine is None else find_engine(engine, workers, address),
             )
     except NothingPacked as error:
         remark("could not be read", error.problems)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..engine.engines import EngineName
 from ..inference.defaults import DEFAULT_WEIGHTS
 from ..training.settings import Up
+from .batch import check_batch, run_batch
 from .messages import fail, left_out, remark
 
 
@@ -19,28 +21,47 @@ def features(
     samples: int = 1,
     up: Up | None = None,
     device: str | None = None,
+    shard: int = 256,
+    workers: int | None = None,
+    engine: EngineName | None = None,
+    address: str | None = None,
 ) -> int:
     """Write the features of meshes or point clouds, as a trained network sees them before its head.
 
     Args:
-        files: Files, or folders to search for files.
-        out: File to write, .npz, .csv or .parquet: one row per file with its name.
+        files: Files, or folders to search for files; also patterns, lists and URLs, as in `predict`.
+        out: File to write, .npz, .csv or .parquet: one row per file with its name. A name without an ending is a
+            folder to write Parquet to in parts; the same command goes on where it was stopped.
         weights: The folder of a run, a weights file, or the name of shipped weights.
         per_point: Write one row per point that the network read, with the point, instead of one row per file.
         layer: Number or name of another layer than the last, such as 0 or blocks.0.
         samples: Cycles to average over.
         up: Axis that is up in the files, or "auto", as in `predict`.
         device: Device (default: GPU if available).
+        shard: Files per part, if --out is a folder.
+        workers: Processes that read and ask, if --out is a folder (default: one per core, at most 8).
+        engine: Work in the processes of a Ray cluster, if --out is a folder.
+        address: Address of the cluster, such as "auto" (default: one on this machine, for this command).
     """
     from ..data.errors import DataError
-    from ..inference.feature_files import check_feature_file, write_features, write_point_features
+    from ..inference.feature_files import check_feature_file, is_feature_file, write_features, write_point_features
+    from ..inference.feature_job import FeatureQuestion, feature_job, features_at
+    from ..inference.places import names_below
     from ..inference.trained_network import load
     from ..support.printable import printable
 
+    folder = out if not Path(out).suffix or Path(out).is_dir() else None
+    check_batch(folder, engine, address)
+    question = FeatureQuestion(weights, per_point, layer, samples, up, device)
+    if folder is not None:
+        shapes = (name for name in names_below(files) if name in files or not is_feature_file(Path(name)))
+        return run_batch(feature_job(question, shard), shapes, folder, engine, workers, address, device)
+    if workers is not None:
+        raise ValueError(f"workers: expected none unless --out is a folder, got {workers}")
     check_feature_file(out)
     paths = _inputs(files, Path(out))
     trained = load(weights, device)
-    layer = trained.find_layer(layer)  # refuses what the network lacks, before any work
+    question = question._replace(layer=trained.find_layer(layer))  # refuses what the network lacks, before any work
     if up == "auto":
         trained.check_sure()
     names: list[str] = []
@@ -50,7 +71,7 @@ def features(
         try:
             if isinstance(path, DataError):
                 raise path
-            found.append(trained.features(path, per_point=per_point, layer=layer, samples=samples, up=up))
+            found.append(features_at(trained, path, question))
             names.append(printable(path))
         except DataError as error:
             problems.append(str(error))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from ..engine.engines import EngineName
 from ..inference.defaults import DEFAULT_WEIGHTS
 from ..training.settings import Up
+from .batch import check_batch, run_batch
 from .messages import left_out, remark
 
 
@@ -20,11 +22,16 @@ def predict(
     device: str | None = None,
     json: bool = False,
     csv: bool = False,
+    out: str | None = None,
+    shard: int = 256,
+    engine: EngineName | None = None,
+    address: str | None = None,
 ) -> int:
     """Classify meshes or point clouds, or predict a number for each.
 
     Args:
-        files: Files, or folders to search for files.
+        files: Files, or folders to search for files; also quoted patterns such as "scans/**/*.off", lists @files.txt
+            with one of them per line, and URLs.
         weights: The folder of a run, a weights file, or the name of shipped weights.
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
@@ -35,6 +42,11 @@ def predict(
         device: Device (default: GPU if available).
         json: Print everything as JSON.
         csv: Print a table instead, one row per file.
+        out: Folder to write the answers to in parts, as Parquet, instead of printing them. The same command goes on
+            where it was stopped.
+        shard: Files per part of --out.
+        engine: Answer in the processes of a Ray cluster; needs --out.
+        address: Address of the cluster, such as "auto" (default: one on this machine, for this command).
     """
     from dataclasses import asdict
     from json import dumps
@@ -48,6 +60,15 @@ def predict(
         raise ValueError("csv, json: expected one of them, got both")
     table = AnswerTable()
     question = Question(weights, samples, device, batch, up, top)
+    check_batch(out, engine, address)
+    if out is not None:
+        from ..inference.answer_job import answer_job
+        from ..inference.places import names_below
+
+        for name, given in (("json", json), ("csv", csv)):
+            if given:
+                raise ValueError(f"{name}: expected none with --out, whose parts have the same fields, got --{name}")
+        return run_batch(answer_job(question, shard), names_below(files), out, engine, workers, address, device)
     warned, problems, used = False, [], 0
     before = "[\n"
     with closing(answer_files(question, files, workers)) as answers:

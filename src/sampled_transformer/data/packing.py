@@ -17,12 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..support.printable import printable
-from ..support.workers import Announce, ProcessDied, available_cores, run_in_processes
+from ..support.workers import Announce, Engine, ProcessDied, available_cores, run_in_processes
 from . import SPLITS
 from .axes import check_up, standard_up
 from .class_counts import lines_about_missing
@@ -51,6 +51,15 @@ class Job(NamedTuple):
     name: str
     key: str
     size: int
+
+
+class Stored(NamedTuple):
+    """A shape as a pack stores it."""
+
+    points: np.ndarray  # (n, 3) int16
+    normals: np.ndarray  # (n, 3) int8, zeros if there are none
+    has_normals: bool
+    from_mesh: bool
 
 
 class Place(NamedTuple):
@@ -99,6 +108,7 @@ def pack_folder(
     up: str | None = None,
     workers: int | None = None,
     progress: bool = False,
+    engine: Engine | None = None,
 ) -> Report:
     """Pack a folder of shapes into `target`. sources/folder.py describes the layout of the folder.
 
@@ -114,6 +124,8 @@ def pack_folder(
         up: The axis that is up in the files and becomes z (default: what the format prescribes, see `read_shape`).
         workers: Number of processes (default: one per core).
         progress: Show a progress bar when running in a terminal.
+        engine: Read elsewhere than in processes of this machine, such as in a Ray cluster; see `engine.find_engine`.
+            The pack is the same, to the bit.
     """
     target = Path(target)
     options = Options(points, normals, seed, up)
@@ -132,7 +144,7 @@ def pack_folder(
     report = Report(problems=list(listing.problems))
     work = work_folder(target)
     try:
-        finished = _read_all(listing, work, options, workers, report, progress)
+        finished = _read_all(listing, work, options, workers, report, progress, engine)
         packs = _assemble(listing, finished, options, report, target.suffix == ".npz", targets)
         publish(packs, target, work)
     finally:
@@ -159,7 +171,13 @@ def work_folder(target: Path) -> Path:
 
 
 def _read_all(
-    listing: Listing, work: Path, options: Options, workers: int, report: Report, progress: bool
+    listing: Listing,
+    work: Path,
+    options: Options,
+    workers: int,
+    report: Report,
+    progress: bool,
+    engine: Engine | None,
 ) -> dict[str, Place]:
     """Read every file that an earlier run has not finished; return the place of each shape, by relative path."""
     from tqdm import tqdm
@@ -173,11 +191,12 @@ def _read_all(
     missing = [job for job in jobs if job.key not in places]
     if len(missing) < len(jobs):
         report.notes.append(f"{len(jobs) - len(missing)} of {len(jobs)} shapes were finished by an earlier run")
-    reader = partial(_read_chunk, work=work, options=options)
+    chunks, reader = _chunks(missing), partial(_read_chunk, work=work, options=options)
+    results = run_in_processes(reader, chunks, workers) if engine is None else _by_engine(engine, chunks, work, options)
     show = None if progress else True
     unused: dict[tuple[str, str], list[str]] = defaultdict(list)
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), unit=" shapes", disable=show) as bar:
-        for chunk, result in run_in_processes(reader, _chunks(missing), workers):
+        for chunk, result in results:
             if isinstance(result, ProcessDied):
                 reason = f"the process that read it died ({result}); the file may be damaged or too large for memory"
                 report.problems.append(f"{printable(chunk[0].path)}: {reason}")
@@ -225,30 +244,46 @@ def _chunk_path(work: Path, keys: list[str]) -> Path:
 
 def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options) -> list[Outcome]:
     """Run in a worker: read the files and save the shapes. Return what came of each file."""
-    outcomes: list[Outcome] = []
-    shapes = []
+    return _save(list(zip(chunk, _read_shapes(chunk, announce, options), strict=True)), work)
+
+
+def _by_engine(
+    engine: Engine, chunks: Iterator[list[Job]], work: Path, options: Options
+) -> Iterator[tuple[list[Job], Any]]:
+    """The same as `run_in_processes` with `_read_chunk`. Its processes may not see our disk, so we save here."""
+    for _, pairs in engine(partial(_read_shapes, options=options), ([chunk] for chunk in chunks)):
+        alive = [pair for pair in pairs if not isinstance(pair[1], ProcessDied)]
+        yield [job for job, _ in alive], _save(alive, work)
+        yield from (([job], found) for job, found in pairs if isinstance(found, ProcessDied))
+
+
+def _read_shapes(chunk: list[Job], announce: Announce, options: Options) -> list[tuple[Outcome, Stored | None]]:
+    """Return what came of each file, and its shape as a pack stores it."""
+    found: list[tuple[Outcome, Stored | None]] = []
     for index, job in enumerate(chunk):
         announce(index)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the report has one line for all files
-                shapes.append(read_shape(job.path, **options._asdict()))
-            outcomes.append(Outcome(unused=shapes[-1].unused))
+                shape = read_shape(job.path, **options._asdict())
         except DataError as error:
-            outcomes.append(Outcome(str(error)))
-    if not shapes:
-        return outcomes
-    keys = [job.key for job, outcome in zip(chunk, outcomes, strict=True) if outcome.problem is None]
-    normals = [np.zeros_like(shape.points) if shape.normals is None else shape.normals for shape in shapes]
-    arrays = {
-        "keys": np.array(keys),
-        "points": np.stack([quantise_points(shape.points, normalise=False) for shape in shapes]),
-        "normals": np.stack([quantise_normals(values) for values in normals]),
-        "has_normals": np.array([shape.normals is not None for shape in shapes]),
-        "from_mesh": np.array([shape.from_mesh for shape in shapes]),
-    }
-    write_arrays(_chunk_path(work, keys), arrays, compress=False)
-    return outcomes
+            found.append((Outcome(str(error)), None))
+            continue
+        normals = np.zeros_like(shape.points) if shape.normals is None else shape.normals
+        points = quantise_points(shape.points, normalise=False)
+        stored = Stored(points, quantise_normals(normals), shape.normals is not None, shape.from_mesh)
+        found.append((Outcome(unused=shape.unused), stored))
+    return found
+
+
+def _save(pairs: list[tuple[Job, tuple[Outcome, Stored | None]]], work: Path) -> list[Outcome]:
+    """Save the shapes that could be read in one archive. Return what came of each file."""
+    read = [(job.key, stored) for job, (_, stored) in pairs if stored is not None]
+    if read:
+        keys = [key for key, _ in read]
+        arrays = {name: np.stack([getattr(one, name) for _, one in read]) for name in Stored._fields}
+        write_arrays(_chunk_path(work, keys), {"keys": np.array(keys), **arrays}, compress=False)
+    return [outcome for _, (outcome, _) in pairs]
 
 
 def _finished_earlier(work: Path) -> dict[str, Place]:

@@ -9,14 +9,13 @@ from collections.abc import Generator, Sequence
 from functools import cache, partial
 from itertools import chain, islice
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..support.memory import keep_freed_memory
 from ..support.printable import printable
 from ..support.workers import Announce, ProcessDied, available_cores, in_chunks, run_in_order
 from .answers import Answer, Measurement, failure
-from .places import EmptyFolder, files_below
+from .places import EmptyFolder, Place, files_below
 
 if TYPE_CHECKING:
     from .predictor import Predictor
@@ -58,7 +57,7 @@ def answer_files(
     size = max(1, min(question.batch, ceil(len(known) / workers))) if workers else question.batch
     chunks = in_chunks(chain(known, coming), size)
     if workers == 0:
-        predictor = _predictor(question)
+        predictor = make_predictor(question)
         for chunk in chunks:
             yield from predictor.answers(chunk, question.top)
         return
@@ -66,7 +65,7 @@ def answer_files(
         yield _died(question, path, answer) if isinstance(answer, ProcessDied) else answer
 
 
-def _answer(chunk: list[Path | EmptyFolder], announce: Announce, question: Question) -> list[Answer | Measurement]:
+def _answer(chunk: list[Place | EmptyFolder], announce: Announce, question: Question) -> list[Answer | Measurement]:
     """Run in a worker, which loads the network once."""
     return _own_predictor(question).answers(chunk, question.top, announce)
 
@@ -74,17 +73,18 @@ def _answer(chunk: list[Path | EmptyFolder], announce: Announce, question: Quest
 @cache
 def _own_predictor(question: Question) -> Predictor:
     keep_freed_memory()
-    return _predictor(question)
+    return make_predictor(question)
 
 
-def _predictor(question: Question) -> Predictor:
+def make_predictor(question: Question) -> Predictor:
+    """The network that answers the question."""
     from ..weights import find_weights
     from .predictor import Predictor
 
     return Predictor(find_weights(question.weights), question.samples, question.device, question.batch, question.up)
 
 
-def _died(question: Question, path: Path, how: ProcessDied) -> Answer | Measurement:
+def _died(question: Question, path: Place, how: ProcessDied) -> Answer | Measurement:
     """The answer about a file whose process died."""
     from ..weights import describe_model
     from .target import target_of

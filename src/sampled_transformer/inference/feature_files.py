@@ -45,34 +45,59 @@ def is_feature_file(path: Path) -> bool:
 
 def write_features(path: str | Path, names: Sequence[str], features: Sequence[np.ndarray]) -> None:
     """Write one row (d,) per shape, atomically."""
-    table = np.stack(features)
     if Path(path).suffix.lower() == ".npz":
-        write_arrays(path, {"names": np.array(names, np.str_), "features": table})
+        write_arrays(path, {"names": np.array(names, np.str_), "features": np.stack(features)})
     else:
-        _write_table(Path(path), {"file": np.array(names, np.str_)}, table)
+        _write_table(Path(path), *_columns(names, features))
 
 
 def write_point_features(path: str | Path, names: Sequence[str], features: Sequence[PointFeatures]) -> None:
     """Write one row per point, atomically."""
-    sizes = [len(one.features) for one in features]
-    table = np.concatenate([one.features for one in features])
-    points = np.concatenate([one.points for one in features])
-    rows = np.concatenate([np.full(len(one.features), -1) if one.rows is None else one.rows for one in features])
     if Path(path).suffix.lower() == ".npz":
-        ptr = np.cumsum([0, *sizes])
+        points, rows, table = _joined(features)
+        ptr = np.cumsum([0, *(len(one.features) for one in features)])
         arrays = {"names": np.array(names, np.str_), "ptr": ptr, "points": points, "rows": rows, "features": table}
         write_arrays(path, arrays)
     else:
-        columns = {"file": np.repeat(np.array(names, np.str_), sizes), "row": rows}
-        _write_table(Path(path), {**columns, **dict(zip("xyz", points.T, strict=True))}, table)
+        _write_table(Path(path), *_point_columns(names, features))
+
+
+def feature_table(names: Sequence[str], features: Sequence[np.ndarray]) -> Any:
+    """What `write_features` writes, as a `pyarrow.Table`."""
+    return _table(*_columns(names, features))
+
+
+def point_feature_table(names: Sequence[str], features: Sequence[PointFeatures]) -> Any:
+    """What `write_point_features` writes, as a `pyarrow.Table`."""
+    return _table(*_point_columns(names, features))
+
+
+def _columns(names: Sequence[str], features: Sequence[np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    return {"file": np.array(names, np.str_)}, np.stack(features)
+
+
+def _point_columns(names: Sequence[str], features: Sequence[PointFeatures]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    points, rows, table = _joined(features)
+    columns = {"file": np.repeat(np.array(names, np.str_), [len(one.features) for one in features]), "row": rows}
+    return {**columns, **dict(zip("xyz", points.T, strict=True))}, table
+
+
+def _joined(features: Sequence[PointFeatures]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points, rows and features of all shapes."""
+    rows = [np.full(len(one.features), -1) if one.rows is None else one.rows for one in features]
+    points = np.concatenate([one.points for one in features])
+    return points, np.concatenate(rows), np.concatenate([one.features for one in features])
+
+
+def _table(columns: dict[str, np.ndarray], features: np.ndarray) -> Any:
+    numbers = {f"f{number}": column for number, column in enumerate(features.T)}
+    return _parquet()[1].table({**columns, **numbers})
 
 
 def _write_table(path: Path, columns: dict[str, np.ndarray], features: np.ndarray) -> None:
-    numbers = {f"f{number}": column for number, column in enumerate(features.T)}
     if path.suffix.lower() == ".parquet":
-        parquet, arrow = _parquet()
         with atomic_write(path) as file:
-            parquet.write_table(arrow.table({**columns, **numbers}), file)
+            _parquet()[0].write_table(_table(columns, features), file)
         return
     import csv
     import io
@@ -80,7 +105,7 @@ def _write_table(path: Path, columns: dict[str, np.ndarray], features: np.ndarra
     with atomic_write(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*columns, *numbers])
+        writer.writerow([*columns, *(f"f{number}" for number in range(features.shape[1]))])
         for own, row in zip(zip(*(column.tolist() for column in columns.values()), strict=True), features, strict=True):
             writer.writerow([*own, *(DIGITS % value for value in row.tolist())])
         text.detach()

@@ -1,40 +1,106 @@
-"""Which files a user means: those that are named, and those of known formats in the folders that are named."""
+"""Which files a user means: those that are named, and those of known formats in the folders that are named.
+
+A place is a file, a folder, a pattern such as "scans/**/*.off" (quoted, so that the shell leaves it alone), a list
+`@files.txt` with one place per line, or a URL (data/remote.py) of a file, a folder or a pattern with *.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from ..data.errors import DataError
 from ..data.files import READERS
+from ..data.remote import Url, is_url, remote_folder, remote_glob, suffix_of
 from ..support.printable import printable
+
+Place = Path | Url
 
 
 class EmptyFolder(DataError):
-    """A folder without any file of a known format."""
+    """A folder or pattern without any file of a known format."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = str(place)
-        super().__init__(f"{printable(place)}: no file of a known format in this folder")
+    def __init__(self, place: Path | str, what: str = "no file of a known format in this folder") -> None:
+        self.place, self.what = str(place), what
+        super().__init__(f"{printable(place)}: {what}")
 
-    def __reduce__(self) -> tuple[type[EmptyFolder], tuple[Path]]:
-        return EmptyFolder, (Path(self.place),)  # it travels to a process as it was made
+    def __reduce__(self) -> tuple[type[EmptyFolder], tuple[str, str]]:
+        return EmptyFolder, (self.place, self.what)  # it travels to a process as it was made
 
 
-def files_below(places: Sequence[str]) -> Iterator[Path | EmptyFolder]:
-    """The given files, and those of known formats below the given folders, in the given order and sorted by path."""
-    for place in map(Path, places):
-        if not place.is_dir():
-            yield place
-            continue
-        found = False
-        for path in _shapes_in(place):
-            found = True
-            yield path
-        if not found:
-            yield EmptyFolder(place)
+def files_below(places: Iterable[str]) -> Iterator[Place | EmptyFolder]:
+    """The given files, and those of known formats below folders, in the given order and sorted by path."""
+    for place in places:
+        if place.startswith("@") and not os.path.lexists(place):
+            yield from files_below(_listed(Path(place[1:])))
+        else:
+            yield from _files_at(place)
+
+
+def place_of(name: str) -> Place:
+    """A file by its name, which may be a URL."""
+    return Url(name) if is_url(name) else Path(name)
+
+
+def names_below(places: Iterable[str]) -> Iterator[str]:
+    """The names of the same files, for work that would not begin if a place had none."""
+    for place in files_below(places):
+        if isinstance(place, EmptyFolder):
+            raise place
+        yield str(place)
+
+
+def _files_at(place: str) -> Iterator[Place | EmptyFolder]:
+    what = "no file of a known format in this folder"
+    if is_url(place):
+        found: Iterable[Place] = _remote_files(place)
+        what = "no file of a known format there"
+    elif Path(place).is_dir():
+        found = _shapes_in(Path(place))
+    elif glob.has_magic(place) and not os.path.lexists(place):
+        names = sorted(glob.iglob(place, recursive=True))
+        found = (Path(name) for name in names if _is_known(name) and os.path.isfile(name))
+        what = "no file of a known format matches"
+    else:
+        found = [Path(place)]
+    empty = True
+    for path in found:
+        empty = False
+        yield path
+    if empty:
+        yield EmptyFolder(place if is_url(place) else Path(place), what)
+
+
+def _remote_files(url: str) -> list[Url]:
+    if "*" in url:
+        return _known_below(url.partition("*")[0].rpartition("/")[0], remote_glob(url))
+    if suffix_of(url) in READERS:  # a file, which we need not ask for before it is read
+        return [Url(url)]
+    found = remote_folder(url)
+    return [Url(url)] if found is None else _known_below(url, found)
+
+
+def _known_below(root: str, urls: list[Url]) -> list[Url]:
+    """Those of known formats; as in local folders, hidden ones are left out."""
+    return [url for url in urls if suffix_of(url) in READERS and "/." not in url.removeprefix(root)]
+
+
+def _listed(path: Path) -> Iterator[str]:
+    """The places in a list, one per line; empty lines do not count, and a list cannot name another one."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                if place := line.strip():
+                    yield f"./{place}" if place.startswith("@") else place
+    except OSError as error:
+        raise DataError(f"{printable(path)}: {error.strerror}; expected a list of files") from None
+
+
+def _is_known(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in READERS
 
 
 def _shapes_in(folder: Path) -> Iterator[Path]:
@@ -47,5 +113,5 @@ def _shapes_in(folder: Path) -> Iterator[Path]:
             if path.is_dir():
                 if not path.is_symlink():
                     yield from _shapes_in(path)
-            elif path.suffix.lower() in READERS and path.is_file():
+            elif _is_known(name) and path.is_file():
                 yield path

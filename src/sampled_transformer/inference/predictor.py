@@ -8,11 +8,12 @@ from pathlib import Path
 
 from ..data.axes import check_up
 from ..data.errors import DataError
+from ..data.remote import local_copy
 from ..support.printable import printable
 from ..support.workers import Announce, in_chunks
 from ..weights import WeightsError
 from .answers import Answer, Measurement, failure
-from .places import EmptyFolder, files_below
+from .places import EmptyFolder, Place, files_below
 from .prepared import Prepared, prepare_sides
 from .trained import check_classifier
 from .trained_network import load
@@ -51,7 +52,7 @@ class Predictor:
         return self.answers([path], top)[0]
 
     def answers(
-        self, paths: Sequence[Path | EmptyFolder], top: int = 5, announce: Announce = lambda _: None
+        self, paths: Sequence[Place | EmptyFolder], top: int = 5, announce: Announce = lambda _: None
     ) -> list[Answer | Measurement]:
         """One answer per file, in their order. A file that cannot be read costs its own answer.
 
@@ -70,12 +71,14 @@ class Predictor:
             for path, one in zip(paths, read, strict=True)
         ]
 
-    def _read(self, path: Path | EmptyFolder) -> list[Prepared] | DataError:
+    def _read(self, path: Place | EmptyFolder) -> list[Prepared] | DataError:
         """A file as the network reads it, once per axis that may be up."""
         if isinstance(path, EmptyFolder):
             return path
         try:
-            return prepare_sides(self.trained.view, path, up=self.up)[0][0]
+            with local_copy(path) as local:
+                sides = prepare_sides(self.trained.view, local, up=self.up)[0][0]
+            return [replace(one, name=printable(path)) for one in sides]
         except DataError as error:
             return error
 

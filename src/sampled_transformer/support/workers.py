@@ -20,6 +20,9 @@ SINGLE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 Item = TypeVar("Item")
 Announce = Callable[[int | None], None]
 Work = Callable[[list[Any], Announce], Any]
+Pairs = list[tuple[Any, Any]]  # items with their results, in the order of the items
+# Runs work on units, which are lists of chunks, and yields their numbers and pairs; engine/engines.py has them.
+Engine = Callable[[Work, Iterable[list[list[Any]]]], Iterator[tuple[int, Pairs]]]
 
 
 class ProcessDied(Exception):
@@ -85,19 +88,71 @@ class _Worker:
         self.process.join()
 
 
-class _Crew:
-    """The processes at work. Chunks that a dead process left behind come first."""
+class Crew:
+    """Processes that stay for several rounds of work. Chunks that a dead process left behind come first.
 
-    def __init__(self, work: Work, workers: int) -> None:
-        self.work, self.workers = work, workers
+    `with Crew(work, workers) as crew:` ends the processes at the end.
+
+    Args:
+        work: As in `run_in_processes`.
+        workers: Number of processes.
+        again: Give a chunk whose process died to another one as it is, once. A process may die for reasons that are
+            not in its item, and in long work over many machines it will.
+    """
+
+    def __init__(self, work: Work, workers: int, again: bool = False) -> None:
+        self.work, self.workers, self.again = work, workers, again
         self.busy: list[_Worker] = []
         self.idle: list[_Worker] = []
         self.left: deque[list[Any]] = deque()
+        self.died: list[list[Any]] = []  # chunks that were given again
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+    def run(self, chunks: Iterable[list[Any]]) -> Iterator[tuple[list[Any], Any]]:
+        """One round of `run_in_processes`."""
+        yield from self._run(iter(chunks), lambda _: True)
+
+    def run_in_order(self, chunks: Iterable[list[Any]], ahead: int = 4096) -> Iterator[tuple[Any, Any]]:
+        """One round of `run_in_order`. Processes number the items, so `work` has to be made by `numbered`."""
+        done: dict[int, tuple[Any, Any]] = {}
+        first = 0  # the number of the next item to yield
+
+        def fits(chunk: list[tuple[int, Any]]) -> bool:
+            return chunk[0][0] < first + ahead
+
+        for chunk, found in self._run(_numbered(chunks), fits):
+            results = [found] if isinstance(found, ProcessDied) else found
+            done |= {number: (item, result) for (number, item), result in zip(chunk, results, strict=True)}
+            while first in done:
+                first += 1
+                yield done.pop(first - 1)
+
+    def _run(self, chunks: Iterator[list[Any]], fits: Callable[[list[Any]], bool]) -> Iterator[tuple[list[Any], Any]]:
+        """Yield what is finished. The next chunk waits until it fits."""
+        coming = next(chunks, None)
+        while True:
+            while self.has_room():
+                if self.left:
+                    self.give(self.left.popleft())
+                elif coming is not None and fits(coming):
+                    self.give(coming)
+                    coming = next(chunks, None)
+                else:
+                    break
+            if not self.busy:
+                return
+            yield from self.receive()
 
     def has_room(self) -> bool:
         return len(self.busy) < self.workers
 
     def give(self, chunk: list[Any]) -> None:
+        self.idle = [worker for worker in self.idle if worker.process.is_alive()]
         worker = self.idle.pop() if self.idle else _Worker(self.work)
         worker.give(chunk)
         self.busy.append(worker)
@@ -116,11 +171,11 @@ class _Crew:
                 worker.ready = True
             elif kind == "at":
                 worker.index = value
-            elif kind == "failed":
-                raise value
             else:
                 self.busy.remove(worker)
                 self.idle.append(worker)
+                if kind == "failed":
+                    raise value
                 yield worker.chunk, value
 
     def _handle_death(self, worker: _Worker) -> Iterator[tuple[list[Any], ProcessDied]]:
@@ -136,6 +191,10 @@ class _Crew:
         if not worker.ready:
             hint = "in a script, put the call below `if __name__ == '__main__':`"
             raise OSError(f"could not start a worker process ({how}); {hint}")
+        if self.again and not any(chunk is worker.chunk for chunk in self.died):
+            self.died.append(worker.chunk)
+            self.left.appendleft(worker.chunk)
+            return
         if worker.index is None and len(worker.chunk) > 1:
             self.left.extend([item] for item in worker.chunk)
             return
@@ -156,7 +215,8 @@ def run_in_processes(work: Work, chunks: Iterable[list[Any]], workers: int) -> I
     process dies while working on an item, we yield ([item], ProcessDied) and give the rest of the chunk to a new
     process. An exception raised by `work` is re-raised.
     """
-    yield from _run(work, iter(chunks), workers, lambda _: True)
+    with Crew(work, workers) as crew:
+        yield from crew.run(chunks)
 
 
 def run_in_order(work: Work, chunks: Iterable[list[Any]], workers: int, ahead: int = 4096) -> Iterator[tuple[Any, Any]]:
@@ -165,47 +225,19 @@ def run_in_order(work: Work, chunks: Iterable[list[Any]], workers: int, ahead: i
     The result of an item whose process died is a ProcessDied, see `run_in_processes`. Processes work at most `ahead`
     items ahead of the last result that was yielded, which bounds the memory.
     """
-    done: dict[int, tuple[Any, Any]] = {}
-    first = 0  # the number of the next item to yield
-
-    def fits(chunk: list[tuple[int, Any]]) -> bool:
-        return chunk[0][0] < first + ahead
-
-    for chunk, found in _run(partial(_without_numbers, work=work), _numbered(chunks), workers, fits):
-        results = [found] if isinstance(found, ProcessDied) else found
-        done |= {number: (item, result) for (number, item), result in zip(chunk, results, strict=True)}
-        while first in done:
-            first += 1
-            yield done.pop(first - 1)
-
-
-def _run(
-    work: Work, chunks: Iterator[list[Any]], workers: int, fits: Callable[[list[Any]], bool]
-) -> Iterator[tuple[list[Any], Any]]:
-    """`run_in_processes`, where the next chunk waits until it fits."""
-    crew = _Crew(work, workers)
-    coming = next(chunks, None)
-    try:
-        while True:
-            while crew.has_room():
-                if crew.left:
-                    crew.give(crew.left.popleft())
-                elif coming is not None and fits(coming):
-                    crew.give(coming)
-                    coming = next(chunks, None)
-                else:
-                    break
-            if not crew.busy:
-                return
-            yield from crew.receive()
-    finally:
-        crew.stop()
+    with Crew(numbered(work), workers) as crew:
+        yield from crew.run_in_order(chunks, ahead)
 
 
 def _numbered(chunks: Iterable[list[Any]]) -> Iterator[list[tuple[int, Any]]]:
     number = itertools.count()
     for chunk in chunks:
         yield [(next(number), item) for item in chunk]
+
+
+def numbered(work: Work) -> Work:
+    """The same work on numbered items, for `Crew.run_in_order`."""
+    return partial(_without_numbers, work=work)
 
 
 def _without_numbers(chunk: list[tuple[int, Any]], announce: Announce, work: Work) -> Any:
