@@ -271,3 +271,14 @@ def test_too_many_members_are_refused(tmp_path):
             archive.writestr(f"{number}.npy", b"")
     with pytest.raises(DataError, match="expected at most 1,000 arrays, got 1,001"):
         read_arrays(tmp_path / "a.npz")
+
+
+def test_text_that_holds_no_letters_is_refused(tmp_path):
+    """numpy would end in a SystemError as soon as anybody reads it."""
+    for order in "<>":
+        body = np.full(3, 0x7FFFFFFF, f"{order}u4").tobytes()
+        archive(tmp_path / "a.npz", {"names.npy": npy((1,), body, f"{order}U3")})
+        with pytest.raises(DataError, match="'names': expected text, got numbers that are no letters"):
+            read_arrays(tmp_path / "a.npz")
+    write_arrays(tmp_path / "b.npz", {"names": np.array(["\U0010ffff", "ä", ""])})
+    assert read_arrays(tmp_path / "b.npz")["names"].tolist() == ["\U0010ffff", "ä", ""]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -98,6 +99,10 @@ def _read_body(stream: IO[bytes], header: Header) -> np.ndarray:
         target = target[count:]
     if stream.read(1):  # reading past the end also makes zipfile verify the checksum
         raise DataError("more data than the header claims")
+    if header.dtype.kind == "U":
+        letters = array.reshape(-1, order="A").view(np.dtype(np.uint32).newbyteorder(header.dtype.byteorder))
+        if letters.max() > sys.maxunicode:
+            raise DataError("expected text, got numbers that are no letters")
     return array
 
 
