@@ -75,7 +75,8 @@ def load_point_splits(options: PointDataOptions, size: str, ignore: list[str], s
         got = f"{listing(train.point_classes)} and {listing(test.point_classes)}"
         raise DataError(f"{where}: expected the same point classes in the train and test splits, got {got}")
     train, test = (ignore_classes(pack, ignore) for pack in (train, test))
-    expect_point_labels(train, where)
+    for pack in (train, test):
+        expect_point_labels(pack, where)
     if len(np.unique(train.point_labels[train.point_labels != IGNORE])) < 2:  # type: ignore[index]
         raise DataError(f"{where}: expected training points of at least 2 classes, got 1")
     features = choose_features(options, train, test, where)
@@ -89,6 +90,8 @@ def load_point_splits(options: PointDataOptions, size: str, ignore: list[str], s
     validation = None
     if options.validation:
         train, validation = hold_out_sets(train, options.validation, seed)
+        for part in (train, validation):
+            expect_point_labels(part, f"data.validation: {where}")
     return PointSplits(train, test, validation, view)
 
 
