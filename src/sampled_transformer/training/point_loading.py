@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -267,6 +266,7 @@ def class_weights(pack: Pack, balance: float) -> Tensor:
     """
     assert pack.point_labels is not None
     counts = np.bincount(pack.point_labels[pack.point_labels != IGNORE], minlength=len(pack.point_classes))
-    share = counts / max(1, counts.sum())
-    weights = np.where(counts > 0, np.maximum(share, math.ulp(0.0)) ** -balance, 0.0)
-    return torch.from_numpy(weights / weights[counts > 0].mean()).float()
+    there = counts > 0
+    weights = np.zeros(len(counts))
+    weights[there] = (counts[there] / counts.sum()) ** -balance
+    return torch.from_numpy(weights / weights[there].mean()).float()
