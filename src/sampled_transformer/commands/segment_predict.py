@@ -48,7 +48,7 @@ def segment_predict(
     from ..data.errors import DataError
     from ..inference.segment_files import SegmentQuestion, label_file
     from ..inference.segment_targets import plan_outputs
-    from ..inference.segmentation import point_view_of
+    from ..inference.segmentation import most_points, point_view_of
     from ..inference.trained import pick_device
     from ..support.printable import printable
     from ..weights import find_weights, load_model
@@ -57,6 +57,7 @@ def segment_predict(
         raise ValueError("up: expected an axis, because only classifiers can be asked, got auto")
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}")
+    most_points(memory)  # which refuses too little, before anything is written
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     question = SegmentQuestion(weights, names, _pairs(features), up, samples, memory, coloured, device)
     path = find_weights(weights)
