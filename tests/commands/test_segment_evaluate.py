@@ -33,7 +33,10 @@ def test_features_can_be_left_out(segmenter: Path, capsys: pytest.CaptureFixture
         (["bricks"], "expected a network that labels points, a 'segmenter', got a 'basic'"),
         (["RUN", "--data", "bricks"], "bricks: expected point_labels, the class of every point, got none"),
         (["RUN", "--data", "nowhere"], "nowhere: no such file, folder or data set"),
-        (["RUN", "--without", "height"], "without: expected what the network can do without (colour, intensity, normals)"),
+        (
+            ["RUN", "--without", "height"],
+            "without: expected what the network can do without (colour, intensity, normals)",
+        ),
         (["RUN", "--samples", "0"], "samples: expected at least 1, got 0"),
     ],
 )

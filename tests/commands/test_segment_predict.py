@@ -96,6 +96,11 @@ def test_features_by_name_and_columns(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*words, "--columns", "x,y,z,_,echo", "--features", "height=echo"]) == 0
     assert main([*words, "--force", "--columns", "x,y,z,height,_"]) == 0
     capsys.readouterr()
+    ply = str(write_example(tmp_path, "ply-little"))  # has names of its own, which costs only itself
+    assert main([words[0], words[1], ply, *words[2:], "--force", "--columns", "x,y,z,height,_"]) == 1
+    captured = capsys.readouterr()
+    assert f"could not be labelled: {ply}: columns: expected none for .ply files" in captured.err
+    assert "a.txt: 30 points" in captured.out
     assert main([*words, "--force", "--columns", "x,y,z,_,echo", "--features", "height=ecko"]) == 1
     assert "features: expected one of the fields of the file (echo), got 'ecko'" in capsys.readouterr().err
 

@@ -25,7 +25,9 @@ def test_a_pack_is_trained_on_and_a_run_goes_on(
     own = ["--data.points", "48", "--epochs", "2", "--loss.also", "dice", "--optimiser.rate", "0.01"]
     assert main([*words, *own, *SMALL]) == 0
     text = capsys.readouterr().out
-    assert re.search(r"^epoch 2/2: loss [\d.]+, train [\d.]+ %, test mean IoU [\d.]+ %, [\d.]+ s, 00:00 left$", text, re.M)
+    assert re.search(
+        r"^epoch 2/2: loss [\d.]+, train [\d.]+ %, test mean IoU [\d.]+ %, [\d.]+ s, 00:00 left$", text, re.M
+    )
     assert re.search(r"^last epoch, 2: test mean IoU [\d.]+ %, points right [\d.]+ %$", text, re.M)
     assert re.search(r"^  low: IoU [\d.]+ %$", text, re.M)
     config = yaml.safe_load((out / "config.yaml").read_text())
@@ -66,7 +68,10 @@ OUT = ["--out", "x"]
         (["--data", "PACK", *OUT, "--data.features", '["color"]'], "did you mean 'colour'"),
         (["--data", "PACK", *OUT, "--loss.ignore", '["top"]'], "loss.ignore: expected one of high, low, got 'top'"),
         (["--data", "PACK", *OUT, "--loss.also", "jaccard"], "loss.also: expected"),
-        (["--data", "PACK", *OUT, "--options.classes", "3"], "options.classes: expected none, because the data decides"),
+        (
+            ["--data", "PACK", *OUT, "--options.classes", "3"],
+            "options.classes: expected none, because the data decides",
+        ),
         (["--data", "PACK", *OUT, "--options.wdths", "3"], "did you mean 'widths'"),
         (["--data", "PACK", *OUT, "--options.widths", "[0]"], "widths: expected positive numbers"),
         (["--data", "PACK", *OUT, "--data.validation", "1"], "data.validation: expected 0 or more"),

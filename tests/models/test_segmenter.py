@@ -86,7 +86,9 @@ def test_odd_sets_are_labelled(name: str, attention: str) -> None:
     logits = network(points, ptr=ptr)
     assert logits.shape == (len(points), 3)
     assert logits.isfinite().all()
-    together = network(torch.cat([points, cloud(12)]), ptr=torch.tensor([0, len(points), len(points), len(points) + 12]))
+    together = network(
+        torch.cat([points, cloud(12)]), ptr=torch.tensor([0, len(points), len(points), len(points) + 12])
+    )
     torch.testing.assert_close(together[: len(points)], logits, rtol=1e-4, atol=1e-5)
     if len(points):
         loss = network.train()(points, ptr=ptr).square().sum()

@@ -45,7 +45,6 @@ def segment_predict(
 
     from tqdm import tqdm
 
-    from ..data.errors import DataError
     from ..inference.segment_files import SegmentQuestion, label_file
     from ..inference.segment_targets import plan_outputs
     from ..inference.segmentation import most_points, point_view_of
@@ -81,7 +80,7 @@ def segment_predict(
             bar.total = _count(source)
             try:
                 answer = label_file(network, view, description.classes, source, target, question, bar.update)
-            except DataError as error:
+            except ValueError as error:  # a DataError, or options that do not fit this file
                 failed += 1
                 remark("could not be labelled", [_named(str(error), printable(source))])
                 continue

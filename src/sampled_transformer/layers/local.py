@@ -46,9 +46,7 @@ class LocalMerge(nn.Module):
         self.point = nn.Linear(inputs, width, bias=False)
         self.own = nn.Linear(inputs, width, bias=False)
         self.offset = nn.Linear(OFFSET, width, bias=False)
-        self.deep = (
-            nn.Sequential(PointNorm(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
-        )
+        self.deep = nn.Sequential(PointNorm(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
         self.norm = PointNorm(width)
 
     def forward(self, x: Tensor, level: Level, rows: Tensor | None = None) -> Tensor:
