@@ -64,3 +64,23 @@ def regressor(numbers_folder: Path) -> Path:
     data = DataOptions(str(numbers_folder), points=32, batch=8)
     train(Settings(data, str(out), options=small, epochs=20, trainer=TrainerOptions("cpu")))
     return out
+
+
+@pytest.fixture(scope="session")
+def halves_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pack whose points have labels, low and high."""
+    from helpers.point_packs import write_halves
+
+    return write_halves(tmp_path_factory.mktemp("halves") / "pack")
+
+
+@pytest.fixture(scope="session")
+def segmenter(halves_folder: Path) -> Path:
+    """The folder of a short training on labels per point."""
+    from helpers.point_packs import settings
+
+    from sampled_transformer.training.segment import segment
+
+    out = halves_folder.parent / "run"
+    segment(settings(halves_folder, out, epochs=8, data={"missing": 0.3}))
+    return out

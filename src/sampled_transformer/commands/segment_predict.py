@@ -45,10 +45,9 @@ def segment_predict(
 
     from tqdm import tqdm
 
-    from ..data.errors import DataError
     from ..inference.segment_files import SegmentQuestion, label_file
     from ..inference.segment_targets import plan_outputs
-    from ..inference.segmentation import point_view_of
+    from ..inference.segmentation import most_points, point_view_of
     from ..inference.trained import pick_device
     from ..support.printable import printable
     from ..weights import find_weights, load_model
@@ -57,6 +56,7 @@ def segment_predict(
         raise ValueError("up: expected an axis, because only classifiers can be asked, got auto")
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}")
+    most_points(memory)  # which refuses too little, before anything is written
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     question = SegmentQuestion(weights, names, _pairs(features), up, samples, memory, coloured, device)
     path = find_weights(weights)
@@ -80,7 +80,7 @@ def segment_predict(
             bar.total = _count(source)
             try:
                 answer = label_file(network, view, description.classes, source, target, question, bar.update)
-            except DataError as error:
+            except ValueError as error:  # a DataError, or options that do not fit this file
                 failed += 1
                 remark("could not be labelled", [_named(str(error), printable(source))])
                 continue

@@ -37,8 +37,9 @@ def segment_arrays(
         known = _named(features, view, len(positions))
     if up is not None:
         positions = turn(positions, up)
-        known |= {NORMALS: turn(known[NORMALS], up)} if NORMALS in known else {}
     found, notes = check_features(view, known, len(positions))
+    if up is not None and NORMALS in found:
+        found[NORMALS] = turn(found[NORMALS], up)
     with in_evaluation(trained.network):
         labels, confidence = label_points(
             trained.network, view, Points(positions, found), samples=samples, most=most_points(memory)
@@ -51,6 +52,13 @@ def as_array(values: Any) -> np.ndarray:
     return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
 
 
+def _numbers(values: Any, name: str) -> np.ndarray:
+    found = as_array(values)
+    if found.ndim == 0 or found.dtype.kind not in "fiub":
+        raise DataError(f"{name}: expected numbers, one or more per point, got {found.dtype} {found.shape}")
+    return found.astype(np.float32)
+
+
 def _named(features: Any, view: PointView, count: int) -> dict[str, np.ndarray]:
     """Features by name; one array holds all of them side by side."""
     if features is None:
@@ -60,8 +68,8 @@ def _named(features: Any, view: PointView, count: int) -> dict[str, np.ndarray]:
             if name not in view.features:
                 known = ", ".join(view.features) or "none"
                 raise ValueError(f"features: expected those of the network ({known}), got {name!r}")
-        return {name: as_array(values) for name, values in features.items()}
-    table = as_array(features)
+        return {name: _numbers(values, name) for name, values in features.items()}
+    table = _numbers(features, "features")
     total = sum(view.features.values())
     if table.shape != (count, total):
         wanted = ", ".join(f"{name} ({width})" for name, width in view.features.items()) or "none"

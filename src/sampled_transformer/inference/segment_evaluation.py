@@ -54,11 +54,12 @@ def evaluate_points(
     view = point_view_of(description, str(weights))
     data = description.notes.get("data", {})
     ignored = _names(data.get("ignore"))
+    up = None
     if source is None:
-        source, root = data.get("source"), data.get("root")
+        source, root, up = (data.get(name) for name in ("source", "root", "up_in_files"))
     if not isinstance(source, str):
         raise ValueError(f"data: expected a data set, because {printable(weights)} does not name its own, got none")
-    pack = with_point_classes(load_point_split(source, root, split), tuple(description.classes), printable(source))
+    pack = with_point_classes(load_point_split(source, root, split, up), tuple(description.classes), printable(source))
     pack = ignore_classes(pack, [name for name in ignored if name in pack.point_classes])
     if pack.up and view.up and pack.up != view.up:
         pack = turn_pack(pack, pack.up, view.up)

@@ -132,10 +132,12 @@ def _mapped(path: Path, view: PointView, question: SegmentQuestion, folder: Path
             raise DataError(f"points: expected {count}, as the header says, got more")
         positions[some] = scan.points if question.up is None else turn(scan.points, question.up)
         for name, values in scan_features(scan, view, question.features, question.up).items():
+            width, rows = view.features[name], values.reshape(len(scan), -1)
+            if rows.shape[1] != width:
+                raise DataError(f"{name}: expected the shape {(count, width)}, got {(count, rows.shape[1])}")
             if name not in maps:
-                width = view.features[name]
                 maps[name] = np.memmap(folder / f"feature{len(maps)}", np.float32, "w+", shape=(count, width))
-            maps[name][some] = values.reshape(len(scan), -1)
+            maps[name][some] = rows
         begin = some.stop
     if begin != count:
         raise DataError(f"points: expected {count}, as the header says, got {begin}")

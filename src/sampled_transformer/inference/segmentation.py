@@ -243,7 +243,8 @@ def scene_spacing(positions: np.ndarray) -> float:
     if len(asked) == 0:  # as where all points coincide
         asked = np.arange(1)
     distance = cKDTree(centred).query(centred[asked], k=[SPACING_RANK + 1], workers=torch.get_num_threads())[0]
-    return float(np.median(distance))
+    apart = distance[distance > 0]
+    return float(np.median(apart)) if len(apart) else 0.0
 
 
 def _in_tiles(ask: _Ask, points: Points, most: int, spacing: float, done: Report) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -75,7 +74,8 @@ def load_point_splits(options: PointDataOptions, size: str, ignore: list[str], s
         got = f"{listing(train.point_classes)} and {listing(test.point_classes)}"
         raise DataError(f"{where}: expected the same point classes in the train and test splits, got {got}")
     train, test = (ignore_classes(pack, ignore) for pack in (train, test))
-    expect_point_labels(train, where)
+    for pack in (train, test):
+        expect_point_labels(pack, where)
     if len(np.unique(train.point_labels[train.point_labels != IGNORE])) < 2:  # type: ignore[index]
         raise DataError(f"{where}: expected training points of at least 2 classes, got 1")
     features = choose_features(options, train, test, where)
@@ -89,6 +89,8 @@ def load_point_splits(options: PointDataOptions, size: str, ignore: list[str], s
     validation = None
     if options.validation:
         train, validation = hold_out_sets(train, options.validation, seed)
+        for part in (train, validation):
+            expect_point_labels(part, f"data.validation: {where}")
     return PointSplits(train, test, validation, view)
 
 
@@ -266,6 +268,7 @@ def class_weights(pack: Pack, balance: float) -> Tensor:
     """
     assert pack.point_labels is not None
     counts = np.bincount(pack.point_labels[pack.point_labels != IGNORE], minlength=len(pack.point_classes))
-    share = counts / max(1, counts.sum())
-    weights = np.where(counts > 0, np.maximum(share, math.ulp(0.0)) ** -balance, 0.0)
-    return torch.from_numpy(weights / weights[counts > 0].mean()).float()
+    there = counts > 0
+    weights = np.zeros(len(counts))
+    weights[there] = (counts[there] / counts.sum()) ** -balance
+    return torch.from_numpy(weights / weights[there].mean()).float()
