@@ -22,6 +22,7 @@ from .models import create_model
 from .support.atomic import atomic_write
 from .support.printable import printable
 from .support.registry import did_you_mean
+from .support.safetensors_file import in_fixed_order
 
 FORMAT = "sampled-transformer 1"
 BESIDE = "beside."  # how the names of tensors begin that are not the network's
@@ -129,8 +130,9 @@ def _write(path: str | Path, description: Description, tensors: Mapping[str, tor
         "classes": json.dumps(list(description.classes)),
         "notes": json.dumps(dict(description.notes), sort_keys=True),
     }
+    data = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata)
     with atomic_write(path) as file:
-        file.write(save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata))
+        file.write(in_fixed_order(data))
 
 
 def describe_model(path: str | Path) -> Description:

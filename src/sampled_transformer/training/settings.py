@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
+from .checkpoints import Every
 from .run_settings import RunSettings
 
 Up = Literal["x", "y", "z", "-x", "-y", "-z", "auto"]
@@ -105,7 +106,7 @@ class OptimiserOptions:
 
 @dataclass(frozen=True)
 class TrainerOptions:
-    """Hardware; Lightning's Trainer takes these options.
+    """Hardware, which Lightning's Trainer takes, and what keeps a run safe.
 
     Args:
         accelerator: Kind of device, such as cpu, gpu or mps.
@@ -113,13 +114,28 @@ class TrainerOptions:
         num_nodes: Number of machines.
         strategy: How processes share the work, such as ddp.
         precision: Precision, such as 32-true, bf16-mixed or 16-mixed.
+        checkpoint_every: Time or number of steps between two checkpoints, such as 600s, 10m or "500 steps". Every epoch
+            ends with one, too.
+        nonfinite: What to do in a step whose loss or gradient is not finite: stop the run, or skip the step and count
+            it.
     """
+
+    not_lightnings: ClassVar[tuple[str, ...]] = ("checkpoint_every", "nonfinite")
 
     accelerator: str = "auto"
     devices: int | str = 1
     num_nodes: int = 1
     strategy: str = "auto"
     precision: str = "32-true"
+    checkpoint_every: str | int = "600s"
+    nonfinite: Literal["stop", "skip"] = "stop"
+
+    def __post_init__(self) -> None:
+        Every.read(self.checkpoint_every, "trainer.checkpoint_every")
+
+    def for_lightning(self) -> dict[str, Any]:
+        """The options that Lightning's Trainer takes."""
+        return {name: value for name, value in asdict(self).items() if name not in self.not_lightnings}
 
 
 @dataclass(frozen=True)
@@ -151,6 +167,8 @@ class Settings(RunSettings):
         "trainer.accelerator",
         "trainer.strategy",
         "trainer.precision",
+        "trainer.checkpoint_every",
+        "trainer.nonfinite",
     )
 
     data: DataOptions
@@ -239,7 +257,7 @@ class FewShotSettings(Settings):
 
     command_name: ClassVar[str] = "fewshot"
     positional: ClassVar[Mapping[str, str]] = {"init": "weights"}
-    fixed: ClassVar[tuple[str, ...]] = ("model", "data.validation")
+    fixed: ClassVar[tuple[str, ...]] = ("model", "data.validation", "trainer.checkpoint_every")  # folds are short
     free: ClassVar[tuple[str, ...]] = ("out", "folds", "recipe")
 
     model: str = "mae-classifier"
