@@ -46,7 +46,7 @@ def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path: Path) -> None:
         ):
             pass
         assert path.exists()
-    assert list(path.parent.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:

@@ -115,9 +115,9 @@ def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=r"^out: expected a folder, got the file .*file$"), claimed(tmp_path / "file"):
         pass
-    with pytest.raises(ValueError, match=r"^out: expected a folder that can be written, got .*run \(Not a dir"):
+    with pytest.raises(ValueError, match=r"^out: expected a place that can be written, got .*run \(Not a dir"):
         claimed(tmp_path / "file" / "run").__enter__()
-    with pytest.raises(ValueError, match=r"^out: expected a folder that can be written, got /proc/run \("):
+    with pytest.raises(ValueError, match=r"^out: expected a place that can be written, got /proc/run \("):
         claimed(Path("/proc/run")).__enter__()
 
 

@@ -123,7 +123,10 @@ class ClusterRun:
         return None
 
     def save(self) -> None:
-        """Write the checkpoint, the table of figures and the network."""
+        """Write the table of figures, the network and the checkpoint.
+
+        The checkpoint comes last: if we are killed before it, the run makes these steps and files again.
+        """
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -133,7 +136,6 @@ class ClusterRun:
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        write_checkpoint(self.folder / LAST, state)
         write_table(self.folder / "metrics.csv", self.rows, COLUMNS)
         notes = {
             "data": self.settings.tree()["data"],
@@ -144,6 +146,7 @@ class ClusterRun:
         }
         description = Description(self.settings.model, self.settings.network_options(), (), notes)
         save_model(self.network, self.folder / "model.safetensors", description)
+        write_checkpoint(self.folder / LAST, state)
 
     def load(self) -> None:
         """Continue from the newest good checkpoint of the folder, if there is one."""

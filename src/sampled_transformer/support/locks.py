@@ -35,8 +35,15 @@ class InUse(ValueError):
 
 @contextmanager
 def locked(path: Path, name: str, what: str) -> Iterator[None]:
-    """Hold the lock file `path`; raise InUse if another process holds it, `name: expected ..., got what, which ...`."""
-    handle = _take(path, name, what)
+    """Hold the lock file `path`; raise InUse if another process holds it, `name: expected ..., got what, which ...`.
+
+    Folders that we make for it are removed again if nothing else was written to them.
+    """
+    made = [one for one in path.parents if not one.exists()]
+    try:
+        handle = _take(path, name, what)
+    except OSError as error:
+        raise ValueError(f"{name}: expected a place that can be written, got {what} ({error.strerror})") from None
     done = threading.Event()
     renewal = threading.Thread(target=_renew, args=(handle, done), daemon=True)
     renewal.start()
@@ -48,6 +55,9 @@ def locked(path: Path, name: str, what: str) -> Iterator[None]:
         with suppress(OSError):  # the folder may be gone
             path.unlink(missing_ok=True)  # while we hold it: whoever waits for the old file then looks for a new one
         os.close(handle)
+        for one in made:
+            with suppress(OSError):  # it is not empty
+                one.rmdir()
 
 
 def _take(path: Path, name: str, what: str) -> int:

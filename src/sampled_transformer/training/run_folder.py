@@ -10,12 +10,12 @@ import io
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..support.atomic import atomic_write, clear_leftovers
-from ..support.locks import InUse, locked
+from ..support.locks import locked
 from ..support.printable import printable
 from ..support.signals import Stopped, interrupting
 from ..support.trees import flat
@@ -49,27 +49,13 @@ def running(folder: Path, first: bool = True) -> Iterator[list[int]]:
 def claimed(folder: Path) -> Iterator[None]:
     """Be the only one who writes to the folder of a run, and clear what killed writes have left in it.
 
-    A folder that we make and leave empty, because something else was wrong, is removed again.
+    A folder that is made for this and stays empty, because something else was wrong, is removed again.
     """
-    made = [one for one in (folder, *folder.parents) if not one.exists()]
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out: expected a folder, got the file {printable(folder)}")
-    try:
-        with locked(folder / LOCK, "out", printable(folder)):
-            clear_leftovers(folder)
-            yield
-    except InUse:
-        made = []  # it is the other's folder
-        raise
-    except OSError as error:
-        if error.filename is None or Path(error.filename) not in (folder, folder / LOCK, *made):
-            raise
-        got = f"{printable(folder)} ({error.strerror})"
-        raise ValueError(f"out: expected a folder that can be written, got {got}") from None
-    finally:
-        for one in made:
-            with suppress(OSError):  # it holds a run
-                one.rmdir()
+    with locked(folder / LOCK, "out", printable(folder)):
+        clear_leftovers(folder)
+        yield
 
 
 @contextmanager
