@@ -217,7 +217,7 @@ def test_a_finished_run_without_its_checkpoints_does_not_start_again(settings: C
 
 
 def test_a_folder_in_use_is_refused(settings: ClusterSettings) -> None:
-    with claimed(Path(settings.out)), pytest.raises(ValueError, match=r"^out: expected one that no other process uses"):
+    with claimed(Path(settings.out)), pytest.raises(ValueError, match=r"^out: expected a place that no other"):
         train(settings)
 
 

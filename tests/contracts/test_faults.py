@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.faults import Fault, Kind, Whole, begin, kill_often, undisturbed
+from helpers.faults_page import with_table
 
 from sampled_transformer import __version__, create_model
 from sampled_transformer.data import Pack, write_pack
@@ -34,7 +36,8 @@ pytestmark = [
 
 KINDS = ("train", "pretrain", "cluster train", "fewshot")
 SEED = int(os.environ.get("FAULTS_SEED", time.time_ns() % 2**32))
-RESULTS = os.environ.get("FAULTS_RESULTS")  # the file for the figures of this test
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+RESULTS = os.environ.get("FAULTS_RESULTS")  # the file for the figures; they go to the page, too
 FIGURES: dict[str, Any] = {"kills": {}, "signals": {}, "full_disks": {}, "locks": {}}
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 ENCODER = {**SMALL, "depth": 1, "groups": 8, "group_size": 8}
@@ -47,12 +50,15 @@ def figures(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if RESULTS and request.session.testsfailed == failed and set(FIGURES["kills"]) == set(KINDS):
         here = {"machine": machine(), "versions": {"sampled_transformer": __version__, "torch": torch.__version__}}
-        path = Path(RESULTS)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            known = {"command": "make test-faults", "seed": SEED, **FIGURES}
-            known |= {"seconds": round(time.monotonic() - begin), **here}
-            file.write((json.dumps(known, indent=1) + "\n").encode())
+        known = {"command": "make test-faults", "seed": SEED, **FIGURES}
+        known |= {"seconds": round(time.monotonic() - begin), **here}
+        Path(RESULTS).parent.mkdir(parents=True, exist_ok=True)
+        for path, text in {
+            Path(RESULTS): json.dumps(known, indent=1) + "\n",
+            PAGE: with_table(PAGE.read_text("utf-8"), known),
+        }.items():
+            with atomic_write(path) as file:
+                file.write(text.encode("utf-8"))
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -97,19 +103,17 @@ def make_kind(name: str, folder: Path) -> Kind:
     data += ["--trainer.accelerator", "cpu"]
     often = ["--trainer.checkpoint_every", "2 steps"]
     if name == "train":
-        held = ["--data.validation", "0.65", "--epochs", "5"]
+        held = ["--data.validation", "0.65", "--epochs", "4"]
         return Kind(name, ["train", *data, *held, *often, *options(SMALL)], same_run)
     if name == "pretrain":
-        return Kind(
-            name, ["pretrain", *data, *often, "--epochs", "4", "--probe_every", "2", *options(ENCODER)], same_run
-        )
+        probed = ["--epochs", "3", "--probe_every", "2"]
+        return Kind(name, ["pretrain", *data, *probed, *often, *options(ENCODER)], same_run)
     if name == "fewshot":
-        shots = ["--way", "2", "--shot", "6", "--folds", "5", "--queries", "5", "--epochs", "2"]
+        shots = ["--way", "2", "--shot", "6", "--folds", "4", "--queries", "5", "--epochs", "1"]
         return Kind(name, ["fewshot", str(folder / "mae.safetensors"), *data, *shots], same_folds)
-    steps = ["--steps", "60", "--every", "10", "--checkpoint_every", "7 steps", "--batch", "3", "--sets", "10"]
-    return Kind(
-        name, ["cluster", "train", *steps, "--data.points", "[10,20]", "--options.dim=8", "--options.heads=2"], same_run
-    )
+    steps = ["--steps", "40", "--every", "10", "--checkpoint_every", "7 steps", "--batch", "2", "--sets", "4"]
+    small = ["--data.points", "[8,12]", "--options.dim=8", "--options.heads=2"]
+    return Kind(name, ["cluster", "train", *steps, *small], same_run)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -189,7 +193,7 @@ def test_a_living_run_is_not_resumed(kind: Kind, home: Path, whole: Whole) -> No
 def test_a_full_disk_costs_nothing_that_was_saved(kind: Kind, home: Path, whole: Whole) -> None:
     sizes = [path.stat().st_size for path in whole.folder.rglob("*") if path.is_file()]
     choice, refused = random.Random(SEED), 0
-    for number in range(3):
+    for number in range(2):
         out = home / f"full-{number}"
         limit = choice.randint(1500, max(sizes) - 1) if number else max(sizes) - 1
         life = kind.begin(out, Fault(file_size=limit))
@@ -204,6 +208,34 @@ def test_a_full_disk_costs_nothing_that_was_saved(kind: Kind, home: Path, whole:
         kind.check(out, whole.folder)
     assert refused
     FIGURES["full_disks"][kind.name] = refused
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, if we may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=130k", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("only the superuser may mount a disk")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full_and_one_that_cannot_be_written(folder: Path, small_disk: Path, tmp_path: Path) -> None:
+    kind = make_kind("cluster train", folder)
+    whole = undisturbed(kind, tmp_path)
+    out = small_disk / "run"
+    life = begin(kind.command(out), tmp_path / "full.log")
+    assert life.end() == 2, life.text()
+    assert f"{out}: No space left on device; the files saved before are complete" in life.text().splitlines()[-1]
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    life = begin(kind.command(out), tmp_path / "read-only.log")
+    assert life.end() == 2, life.text()
+    assert life.text().endswith(f"out: expected a place that can be written, got {out} (Read-only file system)\n")
+    subprocess.run(["mount", "-o", "remount,rw,size=9m", str(small_disk)], check=True)
+    life = begin(kind.command(out), tmp_path / "more.log")
+    assert life.end() == 0, life.text()
+    kind.check(out, whole.folder)
 
 
 def test_data_that_vanishes(folder: Path) -> None:

@@ -284,7 +284,7 @@ def test_one_writer_per_pack(tmp_path):
     for target in (tmp_path / "out", tmp_path / "out.npz"):
         with one_writer(target):
             with pytest.raises(
-                DataError, match=r"^target: expected one that no other process uses, got .*out.*, which"
+                DataError, match=r"^target: expected a place that no other process writes to, got .*out.*, which"
             ):
                 pack_folder(source, target, workers=1)
             assert not target.exists()

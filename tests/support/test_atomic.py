@@ -1,6 +1,7 @@
 """A file is written whole or not at all."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,17 @@ def test_the_file_before_is_kept_without_hard_links(tmp_path: Path, monkeypatch:
         with atomic_write(path, kept) as file:
             file.write(text)
     assert (path.read_bytes(), kept.read_bytes()) == (b"2", b"1")
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OSError, match=r"File too large: '.*a\.txt'"), atomic_write(tmp_path / "a.txt") as file:
+            file.write(b"more than ten letters")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_leftovers_are_cleared_and_nothing_else(tmp_path: Path) -> None:

@@ -236,5 +236,5 @@ def test_signals_stop_after_the_folds_that_are_done(settings, monkeypatch, name)
 
 
 def test_a_folder_in_use_is_refused(settings):
-    with claimed(Path(settings.out)), pytest.raises(ValueError, match=r"^out: expected one that no other process uses"):
+    with claimed(Path(settings.out)), pytest.raises(ValueError, match=r"^out: expected a place that no other"):
         few_shot(settings)

@@ -378,7 +378,7 @@ def test_one_run_per_folder(settings, tmp_path):
     def prepare(settings):
         for resume in (False, True):
             with pytest.raises(
-                ValueError, match=rf"^out: expected one that no other .*run, which process {os.getpid()} "
+                ValueError, match=rf"^out: expected a place that no other .*run, which process {os.getpid()} "
             ):
                 train(settings, resume)
         return Run.prepare(settings)

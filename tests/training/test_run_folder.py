@@ -92,7 +92,7 @@ def test_a_folder_is_claimed_by_one(tmp_path: Path) -> None:
     with claimed(folder):
         assert [item.name for item in folder.iterdir()] == [".lock"]
         with (
-            pytest.raises(ValueError, match=r"^out: expected one that no other process uses, got .*run, which"),
+            pytest.raises(ValueError, match=r"^out: expected a place that no other process writes to, got .*run, wh"),
             claimed(folder),
         ):
             pass
@@ -129,18 +129,28 @@ def test_errors_of_the_disk_name_the_folder(tmp_path: Path) -> None:
         raise ConnectionError("lost")
 
 
-def test_a_signal_stops_and_releases(tmp_path: Path) -> None:
+def test_a_signal_stops_and_releases(settings: Settings) -> None:
+    folder = Path(settings.out)
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with pytest.raises(Stopped) as stop, running(tmp_path / "run") as came:
+        with pytest.raises(Stopped, match=r"^stopped$") as stop, running(settings) as came:
             os.kill(os.getpid(), signal.SIGTERM)
         assert (stop.value.code, came) == (143, [signal.SIGTERM])
+        assert not folder.exists()
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert not (tmp_path / "run").exists()
-    with running(tmp_path / "run", first=False):
-        assert not (tmp_path / "run").exists()  # only the first process takes the lock
+    with running(settings, first=False):
+        assert not folder.exists()  # only the first process takes the lock
+
+
+def test_whatever_interrupts_a_run_it_says_how_to_go_on(settings: Settings) -> None:
+    write_settings(Path(settings.out), settings)
+    with pytest.raises(Stopped, match=r"^stopped outside of a step; go on with: ") as stop, running(settings):
+        raise KeyboardInterrupt
+    assert stop.value.code == 130
+    with pytest.raises(Stopped, match=r"^stopped in epoch 3$"), running(settings):
+        raise Stopped("stopped in epoch 3")
 
 
 def test_runs_that_lost_their_checkpoints(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
     """
     check_scikit()
     folder = Path(settings.out)
-    with running(folder):
+    with running(settings):
         check_folder(folder, settings, resume)
         if resume and (result := result_without_checkpoint(folder, settings.steps)) is not None:
             return result

@@ -31,6 +31,10 @@ def atomic_write(path: str | Path, keep: Path | None = None) -> Iterator[BinaryI
         if keep is not None and path.exists():
             _keep(path, keep)
         os.replace(temporary, path)
+    except OSError as error:
+        if error.errno is not None and error.filename is None:  # as if a full disk had no name
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)

@@ -22,7 +22,7 @@ from .printable import printable
 
 try:
     import fcntl
-except ImportError:  # Windows: there we rely on the file alone
+except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 RENEWED_EVERY = 30.0  # seconds
@@ -45,7 +45,7 @@ def locked(path: Path, name: str, what: str) -> Iterator[None]:
     except OSError as error:
         raise ValueError(f"{name}: expected a place that can be written, got {what} ({error.strerror})") from None
     done = threading.Event()
-    renewal = threading.Thread(target=_renew, args=(handle, done), daemon=True)
+    renewal = threading.Thread(target=_renew, args=(path, done), daemon=True)
     renewal.start()
     try:
         yield
@@ -73,7 +73,8 @@ def _take(path: Path, name: str, what: str) -> int:
             if free is None and _runs_here(holder):
                 free = False
             if free is False or _is_elsewhere(path, handle, holder):
-                raise InUse(f"{name}: expected one that no other process uses, got {what}, {_shown(holder, path)}")
+                expected = "expected a place that no other process writes to"
+                raise InUse(f"{name}: {expected}, got {what}, {_shown(holder, path)}")
             with suppress(OSError):
                 if os.path.samestat(os.stat(path), os.fstat(handle)):  # not unlinked since we opened it
                     _sign(handle)
@@ -115,13 +116,15 @@ def _sign(handle: int) -> None:
     job = {name: os.environ[name] for name in ("SLURM_JOB_ID", "SLURM_RESTART_COUNT") if name in os.environ}
     holder = {"host": socket.gethostname(), "process": os.getpid(), "since": time.time(), **job}
     os.ftruncate(handle, 0)
-    os.pwrite(handle, (json.dumps(holder) + "\n").encode(), 0)
+    os.lseek(handle, 0, os.SEEK_SET)
+    os.write(handle, (json.dumps(holder) + "\n").encode())
 
 
 def _holder(handle: int) -> dict[str, Any]:
     try:
-        holder = json.loads(os.pread(handle, 4096, 0))
-    except ValueError:  # not written yet, or not by us
+        os.lseek(handle, 0, os.SEEK_SET)
+        holder = json.loads(os.read(handle, 4096))
+    except (ValueError, RecursionError):  # not written yet, or not by us
         return {}
     return holder if isinstance(holder, dict) else {}
 
@@ -152,10 +155,10 @@ def _now(path: Path) -> float:
             probe.unlink(missing_ok=True)
 
 
-def _renew(handle: int, done: threading.Event) -> None:
+def _renew(path: Path, done: threading.Event) -> None:
     while not done.wait(RENEWED_EVERY):
         with suppress(OSError):
-            os.utime(handle)
+            os.utime(path)
 
 
 def _shown(holder: Mapping[str, Any], path: Path) -> str:

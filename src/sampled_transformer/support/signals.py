@@ -20,7 +20,7 @@ SAME = 1.0  # seconds within which a further signal repeats the first: a closed 
 class Stopped(KeyboardInterrupt):
     """A signal asked us to stop; `code` is the exit code of the program."""
 
-    def __init__(self, message: str = "stopped", number: int = signal.SIGINT) -> None:
+    def __init__(self, message: str = "", number: int = signal.SIGINT) -> None:
         super().__init__(message)
         self.number, self.code = int(number), 128 + int(number)
 

@@ -15,7 +15,7 @@ WORDS = {"train": "training", "validation": "validation", "test": "test"}
 
 
 def data_digest(splits: Mapping[str, Pack | None]) -> Digest:
-    """Per split: the number of shapes, and a digest of its points, normals, labels and names of classes.
+    """Per split: the number of shapes, and a digest of each of its arrays, such as points, labels and classes.
 
     The names of the files are left out, because training does not read them.
     """
@@ -23,9 +23,8 @@ def data_digest(splits: Mapping[str, Pack | None]) -> Digest:
 
 
 def _pack_digest(pack: Pack) -> dict[str, Any]:
-    arrays = {"points": pack.points, "ptr": pack.ptr, "normals": pack.normals, "labels": pack.labels}
-    digests = {name: _sha256(array) for name, array in arrays.items() if array is not None}
-    return {"shapes": len(pack), "classes": _sha256(np.array(pack.classes, np.str_)), **digests}
+    digests = {name: _sha256(array) for name, array in pack.arrays().items() if name != "names"}
+    return {"shapes": len(pack), **digests}
 
 
 def _sha256(array: np.ndarray) -> str:

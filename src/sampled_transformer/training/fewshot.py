@@ -162,7 +162,7 @@ def few_shot(
     process can use the folder.
     """
     folder = Path(settings.out)
-    with running(folder) as came:
+    with running(settings) as came:
         check_folder(folder, settings, resume)
         shared = FewShot(settings)
         if shared.loaded is not None:

@@ -258,7 +258,7 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
     how to continue. While it runs, no other process can use the folder.
     """
     folder = Path(settings.out)
-    with running(folder, is_first_process()) as came:
+    with running(settings, is_first_process()) as came:
         if not settings.attention:
             settings = replace(settings, attention=attention_of(settings.init))
         if is_first_process():

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import shlex
+import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -31,18 +32,23 @@ LOCK = ".lock"
 
 
 @contextmanager
-def running(folder: Path, first: bool = True) -> Iterator[list[int]]:
+def running(settings: RunSettings, first: bool = True) -> Iterator[list[int]]:
     """What surrounds every training: one writer, signals that stop it, and SLURM, which may start it again.
 
-    Yields the signals that came. `first` is whether this is the first of the processes that train together.
+    Yields the signals that came. `first` is whether this is the first of the processes that train together. Whatever
+    interrupts a run that has begun, the error says how to continue it.
     """
+    folder = Path(settings.out)
     try:
         with interrupting() as came, claimed(folder) if first else nullcontext():
             yield came
-    except Stopped as stop:
+    except KeyboardInterrupt as stop:
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         if first:
-            requeue(stop.number)
-        raise
+            requeue(number)
+        begun = (folder / "config.yaml").is_file()
+        said = str(stop) if str(stop) or not begun else stopped(settings, "outside of a step")
+        raise Stopped(said or "stopped", number) from None
 
 
 @contextmanager
