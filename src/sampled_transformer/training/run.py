@@ -158,9 +158,7 @@ class Run:
             "init": self.settings.init,
             "seed": self.settings.seed,
             "epochs": self.settings.epochs,
-            "figures": {
-                name: value for name, value in row.items() if name != "seconds"
-            },  # the same run, the same bytes
+            "figures": {name: value for name, value in row.items() if name != "seconds"},  # the same run, the same file
             **self.task.notes(),
         }
         return Description(self.settings.model, self.network_options, self.splits.train.classes, notes)
