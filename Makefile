@@ -7,11 +7,11 @@ export OMP_WAIT_POLICY ?= passive
 # Tests run side by side, so each process gets one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow lint docs smoke bench clean
+.PHONY: help demo test test-slow test-faults lint docs smoke bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1|\2/' | \
-		while IFS='|' read -r name text; do printf '  %-10s  %s\n' "$$name" "$$text"; done
+		while IFS='|' read -r name text; do printf '  %-11s  %s\n' "$$name" "$$text"; done
 
 demo: .venv/installed ## train three small networks and write a report (five minutes)
 	$(BIN)/sampled-transformer demo
@@ -21,6 +21,9 @@ test: .venv/installed ## run the test suite (COVERAGE=1 reports which lines it r
 
 test-slow: .venv/installed ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-faults: .venv/installed ## kill runs, fill disks, send signals (three minutes); writes results/faults/runs.json
+	FAULTS_RESULTS=results/faults/runs.json $(PYTEST) -m faults
 
 lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ from .commands.messages import PROGRAM, announced_compilation, fail, warn
 from .commands.options import Command
 from .support.memory import keep_freed_memory
 from .support.registry import look_up
+from .support.signals import Stopped
 from .support.terminal import Shown
 
 DESCRIPTION = "Attention over sets and point clouds at linear cost."
@@ -76,7 +77,7 @@ def _run_to_the_end(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt as stop:
-        return fail(str(stop) or "stopped", 130)
+        return fail(str(stop) or "stopped", stop.code if isinstance(stop, Stopped) else 130)
     except (ValueError, OSError) as error:
         return fail(str(error), 2)
 

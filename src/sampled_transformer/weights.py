@@ -24,6 +24,7 @@ from .models.described import Stored, build_described, check_description
 from .support.atomic import atomic_write
 from .support.printable import brief, printable
 from .support.registry import did_you_mean
+from .support.safetensors_file import in_fixed_order
 from .support.trees import check_nesting
 
 FORMAT = "sampled-transformer 1"
@@ -138,8 +139,9 @@ def _write(path: str | Path, description: Description, tensors: Mapping[str, tor
         "classes": json.dumps(list(description.classes)),
         "notes": json.dumps(dict(description.notes), sort_keys=True),
     }
+    data = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata)
     with atomic_write(path) as file:
-        file.write(save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata))
+        file.write(in_fixed_order(data))
 
 
 def describe_model(path: str | Path) -> Description:

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from sampled_transformer.support.signals import Stopped, heard
+
 PATIENCE = 120.0  # seconds that a process may take to finish its step and save
 STAGES = ((signal.SIGINT, PATIENCE), (signal.SIGTERM, 10.0), (getattr(signal, "SIGKILL", signal.SIGTERM), 10.0))
 # Ctrl-C shall reach us alone, since a second one would make a training stop without saving.
@@ -78,17 +80,12 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP act like Ctrl-C: they raise KeyboardInterrupt.
+    """Inside, all signals that ask to stop act like Ctrl-C: they raise Stopped, a KeyboardInterrupt.
 
     Ctrl-C is heard even if the shell that started us in the background made us ignore it: our processes would
     inherit that, and could not be asked to save. A hangup that `nohup` ignores stays ignored.
     """
-    before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            if number is not None and not (name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN):
-                before[number] = signal.signal(number, _raise)
+    before = {number: signal.signal(number, _raise) for number in heard()}
     try:
         yield
     finally:
@@ -97,4 +94,4 @@ def stoppable() -> Iterator[None]:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise Stopped(number=number)

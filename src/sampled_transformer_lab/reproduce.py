@@ -15,7 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sampled_transformer.support.atomic import atomic_write
+from sampled_transformer.support.atomic import atomic_write, clear_leftovers
+from sampled_transformer.support.locks import InUse, locked
 from sampled_transformer.support.machine import machine
 from sampled_transformer.support.printable import printable
 from sampled_transformer.support.registry import look_up
@@ -25,6 +26,7 @@ from .progress import read_progress
 from .studies import STUDIES
 from .study import Study
 
+AGAIN = 1.0  # seconds before we look again whether another process has made a run
 KEYED_BY = "SAMPLED_TRANSFORMER_KEYED_BY"  # the VARIABLE of sampled_transformer.randomness, which would load torch
 
 
@@ -42,6 +44,10 @@ class Place:
 
     def run(self, row: str, seed: int) -> Path:
         return self.runs / self.study / f"{row}-seed{seed}"
+
+    def lock(self, row: str, seed: int) -> Path:
+        """Held by whoever makes the run."""
+        return self.runs / self.study / f".{row}-seed{seed}.lock"
 
     def log(self, row: str, seed: int) -> Path:
         """What the run prints. It lies beside the run's folder, which must be empty when the run starts."""
@@ -65,8 +71,9 @@ def reproduce(
 ) -> Generator[str]:
     """Make every run of a study that has no result yet, and yield one line per finished run.
 
-    The same command resumes a run that was interrupted. On Ctrl-C or SIGTERM the runs save their state and end, and
-    KeyboardInterrupt is raised. Close the iterator if you leave it early: that ends the runs too.
+    The same command resumes a run that was interrupted. Several processes may make the same study: a run that another
+    one makes is waited for. On Ctrl-C, SIGTERM and the like the runs save their state and end, and Stopped is raised.
+    Close the iterator if you leave it early: that ends the runs too.
 
     Args:
         name: the study.
@@ -97,8 +104,12 @@ def reproduce(
     failed, children, begun = [], Children(), dict[tuple[str, int], float]()
 
     def make(row: str, seed: int) -> str:
-        begun[row, seed] = time.time()
-        return make_run(study, place, row, seed, threads, children)
+        with locked(place.lock(row, seed), "runs", f"{row}, seed {seed}"):
+            if place.result(row, seed).is_file() and not fresh:
+                return f"{row}, seed {seed}: made by another process"
+            begun[row, seed] = time.time()
+            clear_leftovers(place.results / name, place.result(row, seed).name)
+            return make_run(study, place, row, seed, threads, children)
 
     def look(under_way: Iterable[tuple[str, int]]) -> None:
         if watch is not None:
@@ -170,9 +181,11 @@ def side_by_side(
     """Make runs in `workers` threads, and yield each (row, seed) with its job when it is done.
 
     A run that depends on another starts after it; meanwhile the workers make other runs. If a run fails, those that
-    depend on it fail with it. `look` is called every second with the runs under way, and `stop` to end them early.
+    depend on it fail with it. A run that raises InUse, because another process makes it, is tried again later. `look`
+    is called every second with the runs under way here and there, and `stop` to end ours early.
     """
     waiting, jobs = list(runs), dict[tuple[str, int], Future[str]]()
+    elsewhere = dict[tuple[str, int], float]()  # runs that another process makes, and when to try again
 
     def needed(run: tuple[str, int]) -> tuple[str, int]:
         return study.rows[run[0]].after or "", run[1]
@@ -186,16 +199,24 @@ def side_by_side(
         under_way = dict[Future[str], tuple[str, int]]()
         try:
             while waiting or under_way:
-                undone = {*waiting, *under_way.values()}
-                ready = [run for run in waiting if needed(run) not in undone]
+                undone, now = {*waiting, *under_way.values()}, time.monotonic()
+                ready = [run for run in waiting if needed(run) not in undone and elsewhere.get(run, 0.0) <= now]
                 for run in ready[: workers - len(under_way)]:
                     waiting.remove(run)
                     jobs[run] = pool.submit(begin, run)
                     under_way[jobs[run]] = run
-                look(under_way.values())
+                look(dict.fromkeys([*under_way.values(), *elsewhere]))
+                if not under_way:
+                    time.sleep(AGAIN)
                 done, _ = wait(under_way, timeout=1, return_when=FIRST_COMPLETED)
                 for job in done:
-                    yield under_way.pop(job), job
+                    run = under_way.pop(job)
+                    elsewhere.pop(run, None)
+                    if isinstance(job.exception(), InUse):
+                        waiting.append(run)
+                        elsewhere[run] = time.monotonic() + AGAIN
+                    else:
+                        yield run, job
         except BaseException:
             stop()
             pool.shutdown(wait=True, cancel_futures=True)

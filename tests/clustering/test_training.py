@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import math
 import os
 import signal
 from dataclasses import replace
@@ -13,10 +15,13 @@ import pytest
 import torch
 from helpers.runs import same, weights
 
+from sampled_transformer.clustering import training
 from sampled_transformer.clustering.settings import ClusterSettings, MixtureOptions
 from sampled_transformer.clustering.training import ClusterRun, train
+from sampled_transformer.support.signals import Stopped
+from sampled_transformer.training.checkpoints import read_checkpoint
 from sampled_transformer.training.recipes import list_recipes
-from sampled_transformer.training.run_folder import read_settings
+from sampled_transformer.training.run_folder import claimed, read_settings
 from sampled_transformer.weights import load_model
 
 SMALL = {"dim": 8, "heads": 2, "attention_options": {"inducing": 4, "reading": "columns"}}
@@ -35,13 +40,13 @@ def figures_of_training(folder: str | Path) -> list[list[str]]:
         return [row[:-1] for row in csv.reader(file)]
 
 
-def interrupt_after(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, step: int, number: int = signal.SIGINT) -> None:
     usual = ClusterRun.train_step
 
-    def interrupted(run: ClusterRun) -> float:
+    def interrupted(run: ClusterRun) -> float | None:
         value = usual(run)
         if run.step == step:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return value
 
     monkeypatch.setattr(ClusterRun, "train_step", interrupted)
@@ -54,6 +59,7 @@ def test_a_run_leaves_its_files(settings: ClusterSettings) -> None:
         "config.yaml",
         "metrics.csv",
         "last.ckpt",
+        "previous.ckpt",
         "model.safetensors",
         "result.json",
     }
@@ -110,8 +116,9 @@ def test_a_run_is_not_written_over_nor_mixed_with_another(settings: ClusterSetti
         train(replace(settings, rate=1e-2), resume=True)
     with pytest.raises(ValueError, match=r"data\.points: expected \[10, 20\], as when .* started, got \[100, 500\]"):
         train(replace(settings, data=MixtureOptions()), resume=True)
-    Path(settings.out, "last.ckpt").write_bytes(b"broken")
-    with pytest.raises(ValueError, match="damaged checkpoint"):
+    for name in ("last.ckpt", "previous.ckpt"):
+        Path(settings.out, name).write_bytes(b"broken")
+    with pytest.raises(ValueError, match=r"last\.ckpt: damaged checkpoint \(BadZipFile\); so is previous\.ckpt"):
         train(settings, resume=True)
     Path(settings.out, "config.yaml").write_text("[1, 2]")
     with pytest.raises(ValueError, match="not the configuration of a run"):
@@ -149,8 +156,69 @@ def test_gradients_are_clipped_if_wanted(settings: ClusterSettings, clip: float)
 
 
 def test_a_likelihood_that_is_not_finite_ends_the_run(settings: ClusterSettings) -> None:
-    with pytest.raises(ValueError, match=r"no longer finite in step .*: lower --rate"):
+    with pytest.raises(ValueError, match=r"no longer finite in step .*, whose sets follow from .*: lower --rate"):
         train(replace(settings, rate=1e30))
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
+    """Makes the likelihood of these steps, counted from 0, infinite."""
+    usual, count = training.log_likelihood, itertools.count()
+
+    def spoilt(*arguments: object) -> torch.Tensor:
+        return usual(*arguments) * (math.inf if next(count) in steps else 1)
+
+    monkeypatch.setattr(training, "log_likelihood", spoilt)
+
+
+def test_a_step_that_is_not_finite_is_skipped_and_counted(
+    settings: ClusterSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(settings, steps=4, schedule="step", decay_at=1.0)
+    train(replace(short, out=str(tmp_path / "three"), steps=3))
+    spoil(monkeypatch, 3)
+    with pytest.raises(ValueError, match="no longer finite in step 4"):
+        train(short)
+    monkeypatch.undo()
+    spoil(monkeypatch, 3)
+    result = train(replace(short, out=str(tmp_path / "skip"), nonfinite="skip"))
+    assert result["skipped_steps"] == 1
+    assert same(weights(tmp_path / "skip"), weights(tmp_path / "three"))
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1"])
+def test_signals_save_and_stop(settings: ClusterSettings, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    number = signal.Signals[name]
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        interrupt_after(monkeypatch, 6, number)
+        with pytest.raises(Stopped, match="stopped after step 6 of 12") as stop:
+            train(settings)
+    finally:
+        signal.signal(number, before)
+    assert stop.value.code == 128 + number
+    assert read_checkpoint(Path(settings.out, "last.ckpt"))["step"] == 6
+    assert read_checkpoint(Path(settings.out, "previous.ckpt"))["step"] == 4
+
+
+def test_checkpoints_between_two_rows(settings: ClusterSettings) -> None:
+    train(replace(settings, steps=7, every=100, checkpoint_every="2 steps"))
+    steps = [read_checkpoint(Path(settings.out, f"{name}.ckpt"))["step"] for name in ("previous", "last")]
+    assert steps == [6, 7]
+
+
+def test_a_finished_run_without_its_checkpoints_does_not_start_again(settings: ClusterSettings) -> None:
+    result = train(settings)
+    for name in ("last.ckpt", "previous.ckpt"):
+        Path(settings.out, name).unlink()
+    assert train(settings, resume=True) == result
+    Path(settings.out, "result.json").unlink()
+    with pytest.raises(ValueError, match=r"run: no checkpoint; expected last\.ckpt or previous\.ckpt"):
+        train(settings, resume=True)
+
+
+def test_a_folder_in_use_is_refused(settings: ClusterSettings) -> None:
+    with claimed(Path(settings.out)), pytest.raises(ValueError, match=r"^out: expected a place that no other"):
+        train(settings)
 
 
 @pytest.mark.parametrize("name", [name for name in list_recipes() if name.startswith("cluster-")])

@@ -36,6 +36,7 @@ TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 
 # The program itself, which notes the shapes and the cycle of every step, and the batch statistics it evaluates with. At
 # a step and in a process that SIGNAL names it sends a signal, and at that step the first process is BUSY for a while.
+# At the step and in the process that SPOILT names, the loss is not finite.
 PROGRAM = """
 import json, os, signal, sys, time
 from sampled_transformer.attention.sampled import SampledAttention
@@ -71,6 +72,13 @@ def noted_measure(self):
     measure(self)
     note(statistics=[float(buffer.double().sum()) for buffer in self.network.buffers()])
 
+step = Classify.training_step
+
+def spoilt_step(self, batch, number):
+    loss = step(self, batch, number)
+    return loss * float("nan") if os.environ.get("SPOILT") == f"{self.global_rank} {self.global_step}" else loss
+
+Classify.training_step = spoilt_step
 Task.on_train_batch_start, SampledAttention.draw_one = noted_begin, noted_draw
 Classify.on_validation_epoch_start = noted_measure
 if __name__ == "__main__":
@@ -304,6 +312,33 @@ def test_interrupted(whole, folder, step):
     assert run.errors == f"sampled-transformer: error: {line}\n"
     assert not json.loads((run.folder / "result.json").read_text())["finished"]
     check_goes_on(run, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rank"), [("SIGTERM", 0), ("SIGTERM", 1), ("SIGUSR1", 1)])
+def test_a_signal_to_one_process_stops_both(whole, folder, name, rank):
+    run = start(folder / f"{name}-{rank}", *words(folder), sent=f"{name} {rank} 4")
+    assert run.code == 128 + signal.Signals[name]
+    line = f"stopped in epoch 2 of 3; go on with: sampled-transformer train --out {run.folder} --resume"
+    assert run.errors == f"sampled-transformer: error: {line}\n"
+    check_goes_on(run, whole)
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_not_finite_in_one_process(folder, monkeypatch):
+    """Both stop before the step, or both skip it, and the first names the shapes of the other."""
+    monkeypatch.setenv("SPOILT", "1 4")
+    stopped = start(folder / "spoilt", *words(folder))
+    assert stopped.code == 2
+    first = load_data(str(folder / "pack"), "train").batch(slice(None)).points[:, 0].tolist()
+    noted = [note["shapes"] for note in stopped.notes if "shapes" in note and (note["rank"], note["step"]) == (1, 4)]
+    shapes = ", ".join(str(first.index(shape)) for shape in noted[0])
+    assert f"error: the loss of step 5, with the shapes {shapes} of the training split, is no longer" in stopped.errors
+    assert len(stopped.errors.splitlines()) == 1
+    resumed = start(folder / "spoilt", "train", "--resume", "--trainer.nonfinite", "skip")
+    assert (resumed.code, resumed.errors) == (0, "")
+    assert json.loads((resumed.folder / "result.json").read_text())["skipped_steps"] == 1
+    assert all(tensor.isfinite().all() for tensor in resumed.weights().values())
 
 
 @pytest.mark.slow

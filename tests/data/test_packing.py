@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.data import DataError, read_pack
-from sampled_transformer.data.packing import NothingPacked, pack_folder
+from sampled_transformer.data.packing import NothingPacked, one_writer, pack_folder
 from sampled_transformer.data.sources.folder import load
 from sampled_transformer.data.targets import Targets
 
@@ -239,7 +239,7 @@ def test_target_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="expected a folder"):
         pack_folder(source, tmp_path / "file", workers=1)
-    with pytest.raises(DataError, match="cannot write"):
+    with pytest.raises(DataError, match=r"target: expected a place that can be written, got .* \("):
         pack_folder(source, tmp_path / "file" / "below", workers=1)
     for options in ({"workers": 0}, {"points": 0}):
         with pytest.raises(ValueError, match=r"(workers: expected at least 1,|points: expected 1 )"):
@@ -292,3 +292,20 @@ def test_columns_that_are_not_used_are_noted_once_per_format(tmp_path, recwarn):
         f"columns 4 to 7 not used in 4 .xyz files (first: thing/0b.xyz){end}",
     ]
     assert not recwarn.list
+
+
+def test_one_writer_per_pack(tmp_path):
+    source = tree(tmp_path / "in")
+    for target in (tmp_path / "out", tmp_path / "out.npz"):
+        with one_writer(target):
+            with pytest.raises(
+                DataError, match=r"^target: expected a place that no other process writes to, got .*out.*, which"
+            ):
+                pack_folder(source, target, workers=1)
+            assert not target.exists()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".train.npz.0123abcd.tmp").touch()
+    (tmp_path / ".out.npz.0123abcd.tmp").touch()
+    pack_folder(source, tmp_path / "out", workers=1)
+    pack_folder(source, tmp_path / "out.npz", workers=1)
+    assert not list(tmp_path.rglob(".*"))

@@ -225,7 +225,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_sigterm_ends_all_runs_after_they_have_saved(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_all_runs_after_they_have_saved(tmp_path: Path, number: signal.Signals) -> None:
     words = [
         "tables",
         "make",
@@ -243,9 +244,9 @@ def test_sigterm_ends_all_runs_after_they_have_saved(tmp_path: Path) -> None:
     folders = [tmp_path / "long" / f"{name}-seed0" for name in ("a", "b")]
     while process.poll() is None and not all((folder / "metrics.csv").exists() for folder in folders):
         time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     output, errors = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert errors == (
         "sampled-transformer: error: stopped; the runs under way were saved, and the same command continues\n"
     )
@@ -280,3 +281,21 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
 def test_bad_requests(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tables", "make", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_two_processes_share_the_work(tmp_path: Path) -> None:
+    """Each run is made once, and both end when all are made."""
+    program = LONG.replace("9999", "2").replace('("a", "b")', '("a", "b", "c")')
+    words = ["tables", "make", "long", "--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    command = [sys.executable, "-c", program, *words]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate(timeout=240) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert [errors for _, errors in outputs] == ["", ""]
+    lines = [line for output, _ in outputs for line in output.splitlines()]
+    for row in ("a", "b", "c"):
+        assert sum(line.startswith(f"{row}, seed 0: ") and line.endswith(" %") for line in lines) == 1
+        log = (tmp_path / "runs" / "long" / f"{row}-seed0.log").read_text()
+        assert log.count("epoch 1/2: ") == 1
+    assert {path.name for path in (tmp_path / "results" / "long").iterdir()} == {f"{row}-seed0.json" for row in "abc"}
+    assert not list((tmp_path / "runs" / "long").glob(".*.lock"))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from lightning.pytorch import Trainer
 
-from sampled_transformer.training.callbacks import AtomicCheckpoints, Record, Row, SaveOnInterrupt
+from sampled_transformer.training.callbacks import AtomicCheckpoints, Record, Row
 
 
 @pytest.fixture
@@ -60,8 +60,11 @@ def test_a_failed_save_keeps_the_checkpoint_before(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_runs_save_every_ten_minutes() -> None:
-    assert SaveOnInterrupt.interval == 600
+def test_the_checkpoint_before_is_kept(tmp_path: Path) -> None:
+    for number in range(3):
+        AtomicCheckpoints().save_checkpoint({"number": number}, tmp_path / "last.ckpt")
+    found = {path.name: AtomicCheckpoints().load_checkpoint(path)["number"] for path in tmp_path.iterdir()}
+    assert found == {"last.ckpt": 2, "previous.ckpt": 1}
 
 
 def test_another_score_chooses_another_epoch(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +15,16 @@ from helpers.runs import same
 from sampled_transformer import create_model
 from sampled_transformer.cli import main
 from sampled_transformer.data import write_pack
+from sampled_transformer.support.signals import Stopped
 from sampled_transformer.training import fewshot
 from sampled_transformer.training.batch_statistics import estimate_statistics
+from sampled_transformer.training.classify import Classify
 from sampled_transformer.training.fewshot import FewShot, classifier_options, few_shot
 from sampled_transformer.training.loading import Splits
 from sampled_transformer.training.run import RunData
+from sampled_transformer.training.run_folder import claimed
 from sampled_transformer.training.settings import FINE_TUNING, DataOptions, FewShotSettings, TrainerOptions
-from sampled_transformer.weights import Description, WeightsError, load_model, save_model
+from sampled_transformer.weights import Description, WeightsError, add_notes, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "depth": 2, "embedding": 8, "groups": 8, "group_size": 8}
 
@@ -208,3 +213,43 @@ def test_clouds_have_the_points_of_the_weights(settings, tmp_path):
     network, description = load_model(path)
     save_model(network, path, replace(description, notes={"data": {"preset": "bricks", "points": 24}}))
     assert FewShot(replace(settings, data=replace(settings.data, points=None))).view.points == 24
+
+
+def test_folds_of_other_data_are_not_mixed(settings, pack_folder, make_pack):
+    few_shot(replace(settings, folds=1, epochs=1))
+    write_pack(make_pack(8, 7), pack_folder / "test.npz")
+    with pytest.raises(ValueError, match=r"fold-0\.json: measured on shapes that .*pack no longer holds; expected"):
+        few_shot(replace(settings, folds=2, epochs=1), resume=True)
+
+
+def test_further_notes_do_not_make_other_weights(settings):
+    few_shot(replace(settings, folds=1, epochs=1))
+    add_notes(settings.init, {"card": "more words"})
+    assert len(few_shot(replace(settings, folds=2, epochs=1), resume=True)["folds"]) == 2
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR2"])
+def test_signals_stop_after_the_folds_that_are_done(settings, monkeypatch, name):
+    number = signal.Signals[name]
+    before = signal.signal(number, signal.SIG_DFL)
+    step = Classify.training_step
+
+    def stop(self, batch, batch_idx):
+        if Path(settings.out, "fold-0.json").is_file():
+            os.kill(os.getpid(), number)
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(Classify, "training_step", stop)
+    try:
+        with pytest.raises(Stopped, match="stopped in fold 2 of 3; go on with: ") as raised:
+            few_shot(replace(settings, epochs=1))
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert raised.value.code == 128 + number
+    assert sorted(item.name for item in Path(settings.out).iterdir()) == ["config.yaml", "fold-0.json"]
+
+
+def test_a_folder_in_use_is_refused(settings):
+    with claimed(Path(settings.out)), pytest.raises(ValueError, match=r"^out: expected a place that no other"):
+        few_shot(settings)

@@ -62,7 +62,7 @@ def test_dice_is_its_definition() -> None:
     probabilities, losses = answers(), []
     for number in range(3):
         both = sum(float(probabilities[row, number]) for row in range(6) if LABELS[row] == number)
-        total = sum(float(probabilities[row, number]) for row in range(6)) + int((LABELS == number).sum())
+        total = sum(float(probabilities[row, number]) for row in range(6)) + int((number == LABELS).sum())
         losses.append(1 - 2 * both / total)
     assert float(dice_loss(probabilities, LABELS)) == pytest.approx(sum(losses) / 3)
 

@@ -40,7 +40,15 @@ def test_a_pre_training_learns_probes_and_leaves_its_folder(settings):
     settings = replace(settings, epochs=5, probe_every=2)
     result = pretrain(settings)
     folder = Path(settings.out)
-    files = {"config.yaml", "metrics.csv", "last.ckpt", "model.safetensors", "result.json", "tensorboard"}
+    files = {
+        "config.yaml",
+        "metrics.csv",
+        "last.ckpt",
+        "previous.ckpt",
+        "model.safetensors",
+        "result.json",
+        "tensorboard",
+    }
     assert {item.name for item in folder.iterdir()} == files
     assert json.loads((folder / "result.json").read_text()) == result
     table = rows(folder)

@@ -14,10 +14,14 @@ import torch
 import yaml
 from helpers.runs import rows, same, weights
 
+from sampled_transformer.data import write_pack
 from sampled_transformer.inference.calibrate import calibrate
 from sampled_transformer.inference.trained_network import load
-from sampled_transformer.training.callbacks import AtomicCheckpoints, SaveOnInterrupt
+from sampled_transformer.support.signals import Stopped
+from sampled_transformer.training import run as runs
+from sampled_transformer.training.callbacks import AtomicCheckpoints
 from sampled_transformer.training.classify import Classify
+from sampled_transformer.training.loading import Batches
 from sampled_transformer.training.run import BEST_ON_TEST, BEST_ON_VALIDATION, Run, train
 from sampled_transformer.training.run_folder import read_settings
 from sampled_transformer.training.settings import DataOptions, OptimiserOptions, Settings, TrainerOptions
@@ -36,8 +40,8 @@ def test_a_run_learns_and_leaves_its_folder(settings):
     settings = replace(settings, epochs=12, optimiser=OptimiserOptions(clip=5.0))
     result = train(settings)
     folder = Path(settings.out)
-    files = {"config.yaml", "metrics.csv", "last.ckpt", "model.safetensors", "result.json", "tensorboard"}
-    assert {item.name for item in folder.iterdir()} == files
+    files = {"config.yaml", "metrics.csv", "model.safetensors", "result.json", "tensorboard"}
+    assert {item.name for item in folder.iterdir()} == {*files, "last.ckpt", "previous.ckpt"}
     assert list((folder / "tensorboard").glob("events.*"))
     assert json.loads((folder / "result.json").read_text()) == result
     last = result["figures"]["last epoch"]
@@ -113,9 +117,10 @@ def test_interrupted_and_resumed_is_the_same_run(settings, tmp_path, interrupt, 
         assert {k: v for k, v in one.items() if k not in strip} == {k: v for k, v in two.items() if k not in strip}
 
 
-def test_a_run_that_is_killed_goes_on_from_the_last_timed_checkpoint(settings, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("every", "saved"), [("1 step", 7), ("3 steps", 6), ("0.001s", 7), ("600s", 5)])
+def test_a_run_that_is_killed_goes_on_from_the_last_timed_checkpoint(settings, tmp_path, monkeypatch, every, saved):
     train(replace(settings, out=str(tmp_path / "whole")))
-    monkeypatch.setattr(SaveOnInterrupt, "interval", 0.0)
+    settings = replace(settings, trainer=replace(settings.trainer, checkpoint_every=every))
     step = Classify.training_step
 
     def die_in_step_7(self, batch, batch_idx):
@@ -127,7 +132,7 @@ def test_a_run_that_is_killed_goes_on_from_the_last_timed_checkpoint(settings, t
     with pytest.raises(RuntimeError, match="killed"):
         train(settings)
     monkeypatch.setattr(Classify, "training_step", step)
-    assert AtomicCheckpoints().load_checkpoint(Path(settings.out, "last.ckpt"))["global_step"] == 7
+    assert AtomicCheckpoints().load_checkpoint(Path(settings.out, "last.ckpt"))["global_step"] == saved
     train(settings, resume=True)
     assert same(weights(settings.out), weights(tmp_path / "whole"))
 
@@ -188,17 +193,209 @@ def test_failed_save_keeps_the_old_files(settings):
     assert train(replace(settings, epochs=5), resume=True)["epochs"] == 5
 
 
-def test_a_loss_that_is_not_finite_stops_the_run_and_spoils_no_file(settings):
+def spoil_step(monkeypatch, *steps):
+    """Makes the loss of these steps, counted from 0, infinite, and spoils the batch statistics with it."""
+    usual = Classify.training_step
+
+    def spoilt(self, batch, batch_idx):
+        loss = usual(self, batch, batch_idx)
+        if self.global_step not in steps:
+            return loss
+        for buffer in self.network.buffers():
+            buffer.data.fill_(torch.nan if buffer.is_floating_point() else 0)
+        self.totals = self.totals * torch.inf
+        return loss * torch.inf
+
+    monkeypatch.setattr(Classify, "training_step", spoilt)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_spoils_no_file(settings, tmp_path, monkeypatch):
+    train(replace(settings, out=str(tmp_path / "one"), epochs=1, optimiser=OptimiserOptions(schedule="constant")))
+    settings = replace(settings, optimiser=OptimiserOptions(schedule="constant"))
+    spoil_step(monkeypatch, 7)
+    shapes = Batches(Run.prepare(replace(settings, out="-")).splits.train, None, False, 8, 0, lambda: 0).shapes(7, 0)
+    named = ", ".join(map(str, shapes))
+    with pytest.raises(
+        ValueError, match=f"the loss of step 8, with the shapes {named} of the training split, is no long"
+    ):
+        train(settings)
+    assert same(weights(settings.out), weights(tmp_path / "one"))
+    assert AtomicCheckpoints().load_checkpoint(Path(settings.out, "last.ckpt"))["global_step"] == 5
+    skipping = replace(settings, trainer=replace(settings.trainer, nonfinite="skip"))
+    result = train(skipping, resume=True)
+    assert result["skipped_steps"] == 1
+    assert [row["skipped_steps"] for row in rows(settings.out)] == ["", "1", ""]
+    assert all(tensor.isfinite().all() for tensor in weights(settings.out).values())
+
+
+def test_a_skipped_step_leaves_no_trace(settings, tmp_path, monkeypatch):
+    """A run whose last step is skipped is the run without it."""
+    trainer = replace(settings.trainer, nonfinite="skip")
+    settings = replace(settings, epochs=1, trainer=trainer, optimiser=OptimiserOptions(schedule="constant"))
+    spoil_step(monkeypatch, 4)
     train(settings)
+    monkeypatch.undo()
+    stopped = replace(settings, out=str(tmp_path / "four"), trainer=replace(trainer, checkpoint_every="4 steps"))
+    usual = Classify.training_step
+
+    def die(self, batch, batch_idx):
+        if self.global_step == 4:
+            raise RuntimeError("killed")
+        return usual(self, batch, batch_idx)
+
+    monkeypatch.setattr(Classify, "training_step", die)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(stopped)
+    state = AtomicCheckpoints().load_checkpoint(tmp_path / "four" / "last.ckpt")["state_dict"]
+    found = weights(settings.out)
+    assert all(torch.equal(found[name], state[f"network.{name}"]) for name in found)
+
+
+def test_a_run_that_can_only_skip_stops(settings, monkeypatch):
+    settings = replace(settings, epochs=9, trainer=replace(settings.trainer, nonfinite="skip"))
+    spoil_step(monkeypatch, *range(100))
+    with pytest.raises(ValueError, match="every step of the epoch was skipped: its loss is no longer finite: lower"):
+        train(settings)
+    long = replace(settings, out=f"{settings.out}2")
+    monkeypatch.undo()
+    spoil_step(monkeypatch, *range(8, 13), *range(17, 99))  # of 16 steps per epoch
+    with pytest.raises(ValueError, match=r"no longer finite for the 20th time in a row: lower --optimiser\.rate"):
+        train(replace(long, data=replace(long.data, batch=2)))
+    assert rows(long.out)[0]["skipped_steps"] == "5"
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run(settings):
+    with pytest.raises(ValueError, match=r"the (loss|gradient) of step \d+, with the shapes .* is no longer finite"):
+        train(replace(settings, optimiser=OptimiserOptions("sgd", rate=1e30)))
+
+
+def test_the_same_run_gives_the_same_bytes(settings, tmp_path):
+    settings = replace(settings, data=replace(settings.data, validation=0.65), epochs=2)
+    train(settings)
+    train(replace(settings, out=str(tmp_path / "two")))
+    for name in ("model.safetensors", "model-best.safetensors"):
+        assert Path(settings.out, name).read_bytes() == Path(tmp_path, "two", name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"])
+def test_signals_save_and_stop_like_control_c(settings, tmp_path, interrupt, name):
+    number, before = signal.Signals[name], signal.signal(signal.Signals[name], signal.SIG_DFL)
+    try:
+        train(replace(settings, out=str(tmp_path / "whole")))
+        interrupt(7, number)
+        with pytest.raises(Stopped, match=r"stopped in epoch 2 of 3; go on with: .* --out .*run --resume") as stop:
+            train(settings)
+        assert stop.value.code == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert AtomicCheckpoints().load_checkpoint(Path(settings.out, "last.ckpt"))["global_step"] == 7
+    train(settings, resume=True)
+    assert same(weights(settings.out), weights(tmp_path / "whole"))
+
+
+def test_a_signal_before_the_first_step_leaves_nothing(settings, hears_sigterm):
+    def prepare(settings):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Run.prepare(settings)
+
+    with pytest.raises(Stopped):
+        train(settings, prepare=prepare)
+    assert not Path(settings.out).exists()
+
+
+def test_a_signal_after_the_last_epoch(settings, monkeypatch, hears_sigterm):
+    finish = runs.finish
+
+    def stop(run, finished):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return finish(run, finished)
+
+    with monkeypatch.context() as context:
+        context.setattr(runs, "finish", stop)
+        with pytest.raises(Stopped, match="stopped after the last epoch; go on with: ") as raised:
+            train(settings)
+    assert raised.value.code == 143
+    assert train(settings, resume=True)["finished"]
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(settings, tmp_path):
+    train(replace(settings, out=str(tmp_path / "whole")))
+    train(settings)
+    path = Path(settings.out, "last.ckpt")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1  # one bit of a tensor, which torch itself would not notice
+    path.write_bytes(data)
+    with pytest.warns(
+        UserWarning, match=r"last\.ckpt: damaged checkpoint \(.*\), kept as damaged\.ckpt; .*previous\.ckpt"
+    ):
+        train(settings, resume=True)
+    assert same(weights(settings.out), weights(tmp_path / "whole"))
+    assert Path(settings.out, "damaged.ckpt").read_bytes() == data
+    path.write_bytes(b"")
+    Path(settings.out, "previous.ckpt").write_bytes(b"half")
+    with pytest.raises(
+        ValueError, match=r"last\.ckpt: damaged checkpoint \(.*\); so is previous\.ckpt; expected one of"
+    ):
+        train(settings, resume=True)
+
+
+def test_a_finished_run_without_its_checkpoints_does_not_start_again(settings):
+    result = train(settings)
+    for name in ("last.ckpt", "previous.ckpt"):
+        Path(settings.out, name).unlink()
     before = weights(settings.out)
-    config = yaml.safe_load(Path(settings.out, "config.yaml").read_text())
-    config["optimiser"] |= {"rate": 1e30, "name": "sgd"}
-    Path(settings.out, "config.yaml").write_text(yaml.safe_dump(config))
-    changed = replace(settings, epochs=6, optimiser=OptimiserOptions("sgd", rate=1e30))
-    Path(settings.out, "last.ckpt").unlink()
-    with pytest.raises(ValueError, match="the loss is no longer finite"):
-        train(changed, resume=True)
+    assert train(settings, resume=True) == result
     assert same(before, weights(settings.out))
+    with pytest.raises(
+        ValueError, match=r"run: no checkpoint; expected last\.ckpt or previous\.ckpt, because the run has"
+    ):
+        train(replace(settings, epochs=5), resume=True)
+    Path(settings.out, "result.json").unlink()
+    with pytest.raises(ValueError, match=r"run: no checkpoint; expected last\.ckpt"):
+        train(settings, resume=True)
+    assert same(before, weights(settings.out))
+
+
+def test_a_run_does_not_go_on_with_other_data(settings, pack_folder, make_pack):
+    train(replace(settings, epochs=1))
+    kept = (pack_folder / "train.npz").read_bytes()
+    write_pack(make_pack(12, 0), pack_folder / "train.npz")
+    with pytest.raises(
+        ValueError,
+        match=r"last\.ckpt: .*on other data: the training split has 36 shapes instead of 33; expected",
+    ):
+        train(settings, resume=True)
+    (pack_folder / "train.npz").write_bytes(kept)
+    write_pack(make_pack(5, 2), pack_folder / "test.npz")
+    with pytest.raises(ValueError, match="on other data: the test split has other points and normals; expected"):
+        train(settings, resume=True)
+
+
+def test_one_run_per_folder(settings, tmp_path):
+    """A folder in use is refused, for a new run and for --resume, and left as it is."""
+
+    def prepare(settings):
+        for resume in (False, True):
+            with pytest.raises(
+                ValueError, match=rf"^out: expected a place that no other .*run, which process {os.getpid()} "
+            ):
+                train(settings, resume)
+        return Run.prepare(settings)
+
+    train(replace(settings, epochs=1), prepare=prepare)
+    assert not Path(settings.out, ".lock").exists()
+
+
+def test_what_killed_writes_left_is_no_obstacle(settings):
+    folder = Path(settings.out)
+    folder.mkdir()
+    (folder / ".config.yaml.0123abcd.tmp").write_text("data: ")
+    (folder / ".lock").write_text("{}")
+    train(replace(settings, epochs=1))
+    (folder / ".last.ckpt.0123abcd.tmp").write_text("half")
+    train(settings, resume=True)
+    assert not [item for item in folder.iterdir() if item.name.startswith(".")]
 
 
 @pytest.mark.parametrize(

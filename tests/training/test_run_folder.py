@@ -1,26 +1,27 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from sampled_transformer.clustering.settings import ClusterSettings
+from sampled_transformer.support.signals import Stopped
 from sampled_transformer.training.run_folder import (
-    StopRequest,
     check_folder,
+    claimed,
     config_to_resume,
-    read_checkpoint,
+    failing_writes,
+    read_json,
     read_settings,
+    result_without_checkpoint,
+    running,
     stopped,
-    write_checkpoint,
     write_json,
     write_settings,
     write_table,
@@ -75,57 +76,98 @@ def test_tables_have_a_column_per_name(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-class Foreign:
-    def __reduce__(self) -> tuple:
-        return os.mkdir, ("ran",)
+def test_what_a_run_wrote_is_read_again(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"a": 1})
+    assert read_json(tmp_path / "a.json") == {"a": 1}
+    for text in ("", "[1]", "[" * 100_000, '{"a":'):
+        (tmp_path / "a.json").write_text(text)
+        with pytest.raises(
+            ValueError, match=r"a\.json: not a complete JSON file; expected one that the run has written"
+        ):
+            read_json(tmp_path / "a.json")
 
 
-def test_checkpoints_hold_tensors_and_cannot_run_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_checkpoint("last.ckpt", {"step": 3, "weights": torch.ones(2)})
-    state = read_checkpoint("last.ckpt")
-    assert state["step"] == 3
-    assert torch.equal(state["weights"], torch.ones(2))
-    torch.save({"state": Foreign()}, "bad.ckpt")
-    with pytest.raises(Exception, match="Weights only load failed"):
-        read_checkpoint("bad.ckpt")
-    assert not Path("ran").exists()
+def test_a_folder_is_claimed_by_one(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    with claimed(folder):
+        assert [item.name for item in folder.iterdir()] == [".lock"]
+        with (
+            pytest.raises(ValueError, match=r"^out: expected a place that no other process writes to, got .*run, wh"),
+            claimed(folder),
+        ):
+            pass
+        assert folder.is_dir()
+    assert not (tmp_path / "deep").exists()  # nothing was written, so nothing is left
 
 
-@pytest.fixture
-def hears_control_c() -> Iterator[None]:
-    """A process that was started in the background ignores Ctrl-C, and so may the tests."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+def test_a_claimed_folder_keeps_what_is_written_and_loses_leftovers(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with claimed(folder):
+        (folder / "config.yaml").touch()
+    (folder / ".last.ckpt.0123abcd.tmp").touch()
+    (folder / ".mine.tmp").touch()
+    with claimed(folder):
+        pass
+    assert sorted(item.name for item in folder.iterdir()) == [".mine.tmp", "config.yaml"]
 
 
-@pytest.mark.usefixtures("hears_control_c")
-def test_the_first_control_c_asks_and_the_second_acts() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with StopRequest() as request:
-        assert not request.asked
-        os.kill(os.getpid(), signal.SIGINT)
-        assert request.asked
-        assert signal.getsignal(signal.SIGINT) is before
-    assert signal.getsignal(signal.SIGINT) is before
-    with StopRequest():
-        os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"^out: expected a folder, got the file .*file$"), claimed(tmp_path / "file"):
+        pass
+    with pytest.raises(ValueError, match=r"^out: expected a place that can be written, got .*run \(Not a dir"):
+        claimed(tmp_path / "file" / "run").__enter__()
+    with pytest.raises(ValueError, match=r"^out: expected a place that can be written, got /proc/run \("):
+        claimed(Path("/proc/run")).__enter__()
 
 
-def test_another_thread_leaves_the_signal_alone() -> None:
-    before, asked = signal.getsignal(signal.SIGINT), []
+def test_errors_of_the_disk_name_the_folder(tmp_path: Path) -> None:
+    saved = "the files saved before are complete, and --resume continues from them"
+    with pytest.raises(OSError, match=f"run: No space left on device; {saved}$"), failing_writes(Path("run")):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(ConnectionError, match=r"^lost$"), failing_writes(Path("run")):
+        raise ConnectionError("lost")
 
-    def work() -> None:
-        with StopRequest() as request:
-            asked.append((request.asked, signal.getsignal(signal.SIGINT) is before))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert asked == [(False, True)]
+def test_a_signal_stops_and_releases(settings: Settings) -> None:
+    folder = Path(settings.out)
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(Stopped, match=r"^stopped$") as stop, running(settings) as came:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert (stop.value.code, came) == (143, [signal.SIGTERM])
+        assert not folder.exists()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    with running(settings, first=False):
+        assert not folder.exists()  # only the first process takes the lock
+
+
+def test_whatever_interrupts_a_run_it_says_how_to_go_on(settings: Settings) -> None:
+    write_settings(Path(settings.out), settings)
+    with pytest.raises(Stopped, match=r"^stopped outside of a step; go on with: ") as stop, running(settings):
+        raise KeyboardInterrupt
+    assert stop.value.code == 130
+    with pytest.raises(Stopped, match=r"^stopped in epoch 3$"), running(settings):
+        raise Stopped("stopped in epoch 3")
+
+
+def test_runs_that_lost_their_checkpoints(tmp_path: Path) -> None:
+    assert result_without_checkpoint(tmp_path, 3) is None
+    (tmp_path / "metrics.csv").write_text("epoch\n1\n")
+    assert result_without_checkpoint(tmp_path, 3) is None  # killed just before the first checkpoint
+    (tmp_path / "metrics.csv").write_text("epoch\n1\n2\n")
+    with pytest.raises(ValueError, match=r": no checkpoint; expected last\.ckpt or previous\.ckpt, because"):
+        result_without_checkpoint(tmp_path, 3)
+    (tmp_path / "previous.ckpt").touch()
+    assert result_without_checkpoint(tmp_path, 3) is None
+    (tmp_path / "previous.ckpt").unlink()
+    write_json(tmp_path / "result.json", {"finished": True, "epochs": 3})
+    assert result_without_checkpoint(tmp_path, 3) == {"finished": True, "epochs": 3}
+    write_json(tmp_path / "result.json", {"finished": False, "epochs": 3})
+    with pytest.raises(ValueError, match="no checkpoint"):
+        result_without_checkpoint(tmp_path, 3)
 
 
 def test_a_stopped_run_says_how_to_continue(settings: Settings) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from typing import Any, ClassVar, Literal, get_type_hints
 
+from ..training.checkpoints import Every
 from ..training.run_settings import RunSettings
 
 
@@ -81,15 +82,18 @@ class ClusterSettings(RunSettings):
             zero.
         decay_at: Share of the run before the schedule "step" steps; 0.7 in the paper of Lee et al., 0.5 in their code.
         seed: Random seed.
-        every: Steps between two checkpoints; each also writes one row of figures.
+        every: Steps between two rows of figures; each also writes a checkpoint.
         sets: Number of fixed sets that the result is measured on.
         recipe: Name of a recipe, such as cluster-columns; options on the command line override it.
         device: Device (default: GPU if available).
+        checkpoint_every: Time or number of steps between two further checkpoints, such as 600s, 10m or "500 steps".
+        nonfinite: What to do in a step whose likelihood or gradient is not finite: stop the run, or skip the step and
+            count it.
     """
 
     command_name: ClassVar[str] = "cluster train"
     # The number of steps shapes the learning rate from the first step on, so it must stay.
-    free: ClassVar[tuple[str, ...]] = ("out", "recipe", "device")
+    free: ClassVar[tuple[str, ...]] = ("out", "recipe", "device", "checkpoint_every", "nonfinite")
 
     out: str
     model: str = "set-transformer-mixture"
@@ -106,8 +110,11 @@ class ClusterSettings(RunSettings):
     sets: int = 1000
     recipe: str | None = None
     device: str | None = None
+    checkpoint_every: str | int = "600s"
+    nonfinite: Literal["stop", "skip"] = "stop"
 
     def __post_init__(self) -> None:
+        Every.read(self.checkpoint_every, "checkpoint_every")
         if not self.out:
             raise ValueError("out: expected the folder of the run, --out runs/name, got nothing")
         for name in ("steps", "batch", "every", "sets"):

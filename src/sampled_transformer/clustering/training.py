@@ -7,6 +7,7 @@ hundredths of a second. Everything random follows from the seed and the number o
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,16 +24,17 @@ from ..inference.trained import pick_device
 from ..models import REGISTRY as MODELS
 from ..models.mixture import MixtureNetwork
 from ..support.machine import machine
-from ..support.printable import printable
 from ..support.registry import look_up
+from ..support.signals import Stopped, StopRequest
+from ..training.checkpoints import LAST, Every, Timer, find_checkpoint, set_aside_damaged, write_checkpoint
 from ..training.loading import CYCLES, ORDER, derive
 from ..training.network import build_network
 from ..training.run_folder import (
-    StopRequest,
     check_folder,
-    read_checkpoint,
+    failing_writes,
+    result_without_checkpoint,
+    running,
     stopped,
-    write_checkpoint,
     write_json,
     write_settings,
     write_table,
@@ -44,12 +46,13 @@ from .settings import ClusterSettings
 
 Row = dict[str, float]
 COLUMNS = ("step", "train_LL0", "LL0", "learning_rate", "seconds")
+IN_A_ROW = 20  # skipped steps after which a run stops all the same
 WATCHED_SETS, WATCHED_SEED = 100, FIXED_SEED + 1  # watched during training; results are measured on other sets
 
 
 @dataclass
 class ClusterRun:
-    """One run and its folder: config.yaml, metrics.csv, last.ckpt, model.safetensors, result.json."""
+    """One run and its folder: config.yaml, metrics.csv, checkpoints, model.safetensors, result.json."""
 
     settings: ClusterSettings
     network: MixtureNetwork
@@ -58,6 +61,8 @@ class ClusterRun:
     seconds: float = 0.0
     rows: list[Row] = field(default_factory=list)
     values: list[float] = field(default_factory=list)  # the likelihood of every step since the last row
+    skipped: int = 0  # steps that were not finite
+    in_a_row: int = 0  # of them, since the last good one
 
     @classmethod
     def prepare(cls, settings: ClusterSettings) -> ClusterRun:
@@ -85,8 +90,11 @@ class ClusterRun:
             return self.settings.rate * (1 + math.cos(math.pi * done)) / 2
         return self.settings.rate * (0.1 if done >= self.settings.decay_at else 1.0)
 
-    def train_step(self) -> float:
-        """One step on freshly drawn sets; returns their log-likelihood per point before it."""
+    def train_step(self) -> float | None:
+        """One step on freshly drawn sets; returns their log-likelihood per point before it, or None if it is skipped.
+
+        The networks have no batch statistics, so that a step which is skipped leaves no trace.
+        """
         seed = self.settings.seed
         points = draw(
             self.settings.data,
@@ -99,23 +107,35 @@ class ClusterRun:
         value = log_likelihood(points, self.network(points)).mean()
         self.optimiser.zero_grad()
         (-value).backward()  # type: ignore[no-untyped-call, unused-ignore]
-        if self.settings.clip:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
-        self.optimiser.step()
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip or math.inf)
+        finite = bool(value.isfinite() & norm.isfinite())
+        if finite:
+            self.optimiser.step()
         self.step += 1
-        return value.item()
+        self.in_a_row = 0 if finite else self.in_a_row + 1
+        if finite:
+            return value.item()
+        if self.settings.nonfinite == "stop" or self.in_a_row >= IN_A_ROW:
+            advice = "lower --rate or --clip, or --resume with --nonfinite skip"
+            which = f"in step {self.step}, whose sets follow from the seed {seed} and its number"
+            raise ValueError(f"the likelihood is no longer finite {which}: {advice}")
+        self.skipped += 1
+        return None
 
     def save(self) -> None:
-        """Write the checkpoint, the table of figures and the network."""
+        """Write the table of figures, the network and the checkpoint.
+
+        The checkpoint comes last: if we are killed before it, the run makes these steps and files again.
+        """
         state = {
             "step": self.step,
             "seconds": self.seconds,
             "rows": self.rows,
             "values": self.values,
+            "skipped": self.skipped,
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        write_checkpoint(self.folder / "last.ckpt", state)
         write_table(self.folder / "metrics.csv", self.rows, COLUMNS)
         notes = {
             "data": self.settings.tree()["data"],
@@ -126,39 +146,52 @@ class ClusterRun:
         }
         description = Description(self.settings.model, self.settings.network_options(), (), notes)
         save_model(self.network, self.folder / "model.safetensors", description)
+        write_checkpoint(self.folder / LAST, state)
 
     def load(self) -> None:
-        """Continue from the checkpoint of the folder, if there is one."""
-        path = self.folder / "last.ckpt"
-        if not path.is_file():
-            return
-        try:
-            state = read_checkpoint(path)
-            self.network.load_state_dict(state["network"])
-            self.optimiser.load_state_dict(state["optimiser"])
-            self.step, self.seconds, self.rows = state["step"], state["seconds"], list(state["rows"])
-            self.values = list(state.get("values", ()))  # older checkpoints have none
-        except Exception as error:  # a damaged file can make the reader raise anything
-            what = f"damaged checkpoint ({type(error).__name__}); expected one of this run"
-            raise ValueError(f"{printable(path)}: {what}") from None
+        """Continue from the newest good checkpoint of the folder, if there is one."""
+        found = find_checkpoint(self.folder, self._take)
+        if found is not None:
+            set_aside_damaged(self.folder, found[0])
+
+    def _take(self, state: dict[str, Any]) -> None:
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.step, self.seconds, self.rows = state["step"], state["seconds"], list(state["rows"])
+        self.values, self.skipped = list(state.get("values", ())), state.get("skipped", 0)  # older ones have none
 
 
 def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
     """Train, or continue a run that was interrupted; returns the content of result.json.
 
-    After Ctrl-C it raises KeyboardInterrupt with a line that says how to continue.
+    After Ctrl-C and the signals of systems and schedulers it raises Stopped, a KeyboardInterrupt with a line that says
+    how to continue. While it runs, no other process can use the folder.
     """
     check_scikit()
     folder = Path(settings.out)
-    check_folder(folder, settings, resume)
-    run = ClusterRun.prepare(settings)
-    if resume:
-        run.load()
-    write_settings(folder, settings)
-    with StopRequest() as request, tqdm(total=settings.steps, initial=run.step, unit="step", disable=None) as bar:
-        _loop(run, bar, request)
-    if run.step < settings.steps:
-        raise KeyboardInterrupt(stopped(settings, f"after step {run.step} of {settings.steps}"))
+    with running(settings):
+        check_folder(folder, settings, resume)
+        if resume and (result := result_without_checkpoint(folder, settings.steps)) is not None:
+            return result
+        run = ClusterRun.prepare(settings)
+        if resume:
+            run.load()
+        with failing_writes(folder):
+            write_settings(folder, settings)
+            with (
+                StopRequest() as request,
+                tqdm(total=settings.steps, initial=run.step, unit="step", disable=None) as bar,
+            ):
+                _loop(run, bar, request)
+            if run.step < settings.steps:
+                where = f"after step {run.step} of {settings.steps}"
+                raise Stopped(stopped(settings, where), request.signal or signal.SIGINT)
+            return finish(run)
+
+
+def finish(run: ClusterRun) -> dict[str, Any]:
+    """Measure the network of a complete run, and write its result."""
+    settings = run.settings
     figures = measure(run.network.eval(), settings.data, settings.sets)
     result = {
         "command": settings.command(),
@@ -167,35 +200,47 @@ def train(settings: ClusterSettings, resume: bool = False) -> dict[str, Any]:
         "seed": settings.seed,
         "steps": run.step,
         "figures": figures,
+        "skipped_steps": run.skipped,
         "seconds": round(run.seconds, 3),
         "parameters": sum(parameter.numel() for parameter in run.network.parameters()),
         "machine": machine(),
         "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
     }
-    write_json(folder / "result.json", result)
+    write_json(run.folder / "result.json", result)
     return result
 
 
 def _loop(run: ClusterRun, bar: tqdm, request: StopRequest) -> None:
     """Train until the run is complete or someone asks to stop; writes a row and a checkpoint every `every` steps."""
+    timer = Timer(Every.read(run.settings.checkpoint_every, "checkpoint_every"))
+    timer.restart(run.step)
     watched = fixed_sets(run.settings.data, WATCHED_SETS, WATCHED_SEED)
     values = run.values
     begin = time.perf_counter()
     run.network.train()
     while run.step < run.settings.steps and not request.asked:
-        values.append(run.train_step())
+        value = run.train_step()
+        values.extend([] if value is None else [value])
         bar.update()
-        if not math.isfinite(values[-1]):
-            raise ValueError(f"the likelihood is no longer finite in step {run.step}: lower --rate or --clip")
         if run.step % run.settings.every == 0 or run.step == run.settings.steps:
             now = time.perf_counter()
             run.seconds, begin = run.seconds + now - begin, now
-            row = {"step": run.step, "train_LL0": sum(values) / len(values), "LL0": watched_likelihood(run, watched)}
+            row = {
+                "step": run.step,
+                "train_LL0": sum(values) / max(1, len(values)),
+                "LL0": watched_likelihood(run, watched),
+            }
             run.rows.append({**row, "learning_rate": run.optimiser.param_groups[0]["lr"], "seconds": run.seconds})
             tqdm.write(f"step {run.step}: LL0 {row['train_LL0']:.4f} in training, {row['LL0']:.4f} on held-out sets")
             values.clear()
             run.save()
-    if request.asked:
+            timer.restart(run.step)
+        elif timer.is_due(run.step):
+            now = time.perf_counter()
+            run.seconds, begin = run.seconds + now - begin, now
+            run.save()
+            timer.restart(run.step)
+    if request.asked and run.step < run.settings.steps:
         run.seconds += time.perf_counter() - begin
         run.save()
 

@@ -13,7 +13,7 @@ import shutil
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..support.atomic import clear_leftovers
+from ..support.locks import locked
 from ..support.printable import printable
 from ..support.workers import Announce, Engine, ProcessDied, available_cores, run_in_processes
 from . import SPLITS
@@ -143,13 +145,14 @@ def pack_folder(
         raise DataError(f"target: expected a folder, because {printable(source)} has a split, got {printable(target)}")
     report = Report(problems=list(listing.problems))
     work = work_folder(target)
-    try:
-        finished = _read_all(listing, work, options, workers, report, progress, engine)
-        packs = _assemble(listing, finished, options, report, target.suffix == ".npz", targets)
-        publish(packs, target, work)
-    finally:
-        with suppress(OSError):
-            work.rmdir()  # fails unless it is empty, so finished shapes stay for the next run
+    with one_writer(target):
+        try:
+            finished = _read_all(listing, work, options, workers, report, progress, engine)
+            packs = _assemble(listing, finished, options, report, target.suffix == ".npz", targets)
+            publish(packs, target, work)
+        finally:
+            with suppress(OSError):
+                work.rmdir()  # fails unless it is empty, so finished shapes stay for the next run
     report.counts = {split: len(pack) for split, pack in packs.items()}
     if {"train", "test"} <= packs.keys():
         report.notes += lines_about_missing(packs["train"], packs["test"])
@@ -168,6 +171,20 @@ def work_folder(target: Path) -> Path:
     """Where finished shapes wait until the target is complete: next to it, so that they can be moved, not copied."""
     target = target.resolve()
     return target.with_name(target.name + ".partial")
+
+
+@contextmanager
+def one_writer(target: Path) -> Iterator[None]:
+    """Be the only one who writes a pack: two would read the same shapes, and remove each other's finished ones."""
+    path = target.resolve()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path.with_name(f".{path.name}.lock"), "target", printable(target)))
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        clear_leftovers(path.parent, path.name)
+        clear_leftovers(path)
+        yield
 
 
 def _read_all(

@@ -15,7 +15,7 @@ from .errors import DataError
 from .files import Normals, check_options
 from .normals import estimate_normals
 from .pack import Pack
-from .packing import Report, publish, work_folder
+from .packing import Report, one_writer, publish, work_folder
 from .quantise import POINT_SCALE, quantise_normals
 
 
@@ -74,7 +74,8 @@ def repack(
     if (target.suffix == ".npz") != ("all" in packs):
         expected = "a file name ending in .npz" if "all" in packs else "a folder"
         raise DataError(f"target: expected {expected}, got {printable(target)}")
-    publish(packs, target, work_folder(target))
+    with one_writer(target):
+        publish(packs, target, work_folder(target))
     first = next(iter(packs.values()))
     counts = {split: len(pack) for split, pack in packs.items()}
     return Report(counts, first.classes, first.target_name, first.point_classes if first.has_point_labels else ())

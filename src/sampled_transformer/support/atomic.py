@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from .printable import printable
 
+LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")  # the name of a temporary file
+
 
 @contextmanager
-def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a temporary file next to `path`. It replaces `path` if the block ends without an error."""
+def atomic_write(path: str | Path, keep: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a temporary file next to `path`. It replaces `path` if the block ends without an error.
+
+    With `keep`, the file that is replaced survives under that name, in place of an older one.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:8]}.tmp")
     try:
@@ -22,10 +28,36 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if keep is not None and path.exists():
+            _keep(path, keep)
         os.replace(temporary, path)
+    except OSError as error:
+        if error.errno is not None and error.filename is None:  # as if a full disk had no name
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
+
+
+def _keep(path: Path, keep: Path) -> None:
+    """Give a file a second name, such that at every moment `path` exists and `keep` is complete."""
+    link = keep.with_name(f".{keep.name[:100]}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        os.link(path, link)
+        os.replace(link, keep)
+    except OSError:  # some file systems have no hard links
+        os.replace(path, keep)
+    finally:
+        link.unlink(missing_ok=True)
+
+
+def clear_leftovers(folder: Path, name: str = "") -> None:
+    """Remove the temporary files of killed writes; with `name`, only those of that file. Call it under a lock."""
+    with suppress(OSError):  # a leftover that cannot be removed does no harm
+        for path in folder.iterdir():
+            if LEFTOVER.fullmatch(path.name) and path.name.startswith(f".{name[:100]}"):
+                path.unlink(missing_ok=True)
 
 
 def check_target(name: str, path: str | Path | None, *endings: str) -> None:

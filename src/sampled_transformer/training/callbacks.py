@@ -1,4 +1,4 @@
-"""What happens around the training steps: the record of a run, its checkpoints, Ctrl-C, and the progress shown."""
+"""What happens around the training steps: the record of a run, its checkpoints, signals, and the progress shown."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import Any
 import torch
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from lightning.pytorch import Callback, LightningModule, Trainer
-from torch.nn.utils import get_total_norm
 from tqdm import tqdm
 
-from .run_folder import StopRequest, read_checkpoint, write_checkpoint, write_table
+from ..support.signals import StopRequest
+from .checkpoints import LAST, Every, Timer, read_checkpoint, write_checkpoint
+from .data_digest import Digest
+from .nonfinite import gradient_norm
+from .run_folder import write_table
 from .task import Task
 
 Row = dict[str, float]
@@ -46,10 +49,16 @@ class Record(Callback):
         self.carried = 0.0  # seconds spent on this epoch before an interruption
         self.begin = time.perf_counter()
         self.gradient = torch.zeros(())  # largest norm of this epoch, before clipping
+        self.skipped = 0  # steps of this epoch that were not finite
+        self.data: Digest = {}  # of the data that the run is made with
 
     @property
     def checkpoint(self) -> Path:
-        return self.folder / "last.ckpt"
+        return self.folder / LAST
+
+    def skip(self) -> None:
+        """Count a step that was skipped."""
+        self.skipped += 1
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -57,12 +66,15 @@ class Record(Callback):
             "confusion": self.confusion,
             "carried": self._spent(),
             "gradient": float(self.gradient),
+            "skipped": self.skipped,
+            "data": self.data,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows, self.confusion = list(state_dict["rows"]), state_dict["confusion"]
         self.carried = state_dict["carried"]
         self.gradient = torch.tensor(state_dict.get("gradient", 0.0))  # runs begun before it was kept lack it
+        self.skipped = state_dict.get("skipped", 0)
 
     def _spent(self) -> float:
         return self.carried + time.perf_counter() - self.begin
@@ -73,7 +85,7 @@ class Record(Callback):
     def on_before_optimizer_step(
         self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        norm = get_total_norm([weight.grad for weight in pl_module.parameters() if weight.grad is not None])
+        norm = gradient_norm(pl_module)
         # Half precision skips steps whose gradient is not finite: they say nothing about the run.
         norm = torch.where(norm.isfinite(), norm, torch.zeros_like(norm))
         self.gradient = torch.maximum(self.gradient.to(norm), norm)
@@ -85,9 +97,11 @@ class Record(Callback):
             raise ValueError("the loss is no longer finite: lower --optimiser.rate, or give --optimiser.clip")
         row: Row = {"epoch": trainer.current_epoch + 1, **totals, **pl_module.figures()}
         row["gradient_norm"] = float(self.gradient)
+        if self.skipped:
+            row["skipped_steps"] = self.skipped
         row["learning_rate"] = trainer.optimizers[0].param_groups[0]["lr"]
         row["seconds"] = round(self._spent(), 3)
-        self.carried, self.begin, self.gradient = 0.0, time.perf_counter(), torch.zeros(())
+        self.carried, self.begin, self.gradient, self.skipped = 0.0, time.perf_counter(), torch.zeros(()), 0
         self.rows.append(row)
         self.confusion = pl_module.confusion_rows()
         if trainer.is_global_zero:
@@ -111,35 +125,38 @@ class Record(Callback):
 
 
 class Interrupted(Exception):
-    """Ctrl-C, after everything needed to continue was saved."""
+    """A signal, after everything needed to continue was saved."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class SaveOnInterrupt(Callback):
-    """On Ctrl-C, finishes the step, saves and stops; a second Ctrl-C stops at once.
+    """On Ctrl-C and the signals of systems and schedulers, finishes the step, saves and stops; a second stops at once.
 
-    Also saves every ten minutes, so that a power cut does not cost an epoch of several hours.
+    Also saves from time to time, so that a power cut does not cost an epoch of several hours.
     """
 
-    interval = 600.0  # seconds
-
-    def __init__(self, record: Record) -> None:
-        self.record = record
+    def __init__(self, record: Record, every: Every) -> None:
+        self.record, self.timer = record, Timer(every)
         self.request = StopRequest()
-        self.saved = time.monotonic()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.saved = time.monotonic()
-        self.request.begin()
+        self.timer.restart(trainer.global_step)
+        self.request.begin()  # in place of Lightning's own handler, which would stop without saving
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         # Here and not after the step: here the engine counts all steps so far as done. All processes must agree.
-        due = self.request.asked or time.monotonic() - self.saved >= self.interval
+        due = self.request.asked or self.timer.is_due(trainer.global_step)
         if not trainer.strategy.reduce_boolean_decision(due, all=False):
             return
         trainer.save_checkpoint(self.record.checkpoint)
-        self.saved = time.monotonic()
-        if trainer.strategy.reduce_boolean_decision(self.request.asked, all=False):
-            raise Interrupted
+        self.timer.restart(trainer.global_step)
+        number = torch.tensor(self.request.signal or 0, device=pl_module.device)
+        number = trainer.strategy.reduce(number, reduce_op="max")
+        if number:
+            raise Interrupted(int(number))
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.request.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import signal
 import statistics
 import time
 import warnings
@@ -22,14 +22,18 @@ from ..inference.probe import features_of
 from ..inference.probe import fit as fit_regression
 from ..inference.trained import cycle_probabilities, view_of
 from ..support.printable import printable
+from ..support.safetensors_file import tensor_digest
+from ..support.signals import Stopped
 from ..weights import WeightsError, describe_model, find_weights
 from .batch_statistics import FreshStatistics
 from .classify import Classify
+from .data_digest import combined, data_digest
 from .initial import Loaded, classifier_options, load_initial, with_changes
 from .loading import Batches, Splits, View, choose_points, choose_preset, derive, load_split, refuse_normals
 from .network import build_network, check_given_options, check_points
+from .nonfinite import WatchFinite
 from .run import RunData, make_trainer
-from .run_folder import check_folder, stopped, write_json, write_settings
+from .run_folder import check_folder, failing_writes, read_json, running, stopped, write_json, write_settings
 from .settings import DataOptions, FewShotSettings
 
 FROZEN_PENALTY = 1e-2  # of the regression on frozen features; results of 1e-4 to 1 differ by only half a point
@@ -44,10 +48,12 @@ class FewShot:
         where = printable(self.weights)
         check_given_options(settings.options)
         description = describe_model(self.weights)
-        self.digest = hashlib.sha256(self.weights.read_bytes()).hexdigest()
+        self.digest = tensor_digest(self.weights)
+        self.file_digest = hashlib.sha256(self.weights.read_bytes()).hexdigest()  # what older folds name
         options = classifier_options(description, where)
         self.options = with_changes(options, settings.attention or options["attention"], settings.options)
         self.train, self.test, self.view = load_both(settings.data, view_of(description, self.weights).points)
+        self.data_digest = combined(data_digest({"train": self.train, "test": self.test}))
         self.loaded: Loaded | None = None
         self.network(settings.way, 0)
         self.fold(0)
@@ -83,6 +89,7 @@ class FewShot:
             **figures,
             "seconds": seconds,
             "weights_sha256": self.digest,
+            "data_sha256": self.data_digest,
         }
 
     def fine_tune(self, network: nn.Module, task: Fold, seed: int) -> None:
@@ -112,7 +119,8 @@ class FewShot:
 
     def trainer(self) -> Trainer:
         """A trainer that writes no files: a fold is short enough to start again."""
-        return make_trainer(self.settings, limit_val_batches=0, logger=False)
+        watch = WatchFinite(self.settings.trainer.nonfinite)
+        return make_trainer(self.settings, limit_val_batches=0, logger=False, callbacks=[watch])
 
     def evaluate(self, network: nn.Module, pack: Pack) -> dict[str, float]:
         network.eval()
@@ -152,33 +160,46 @@ def few_shot(
 ) -> dict[str, Any]:
     """Measure all folds that have no file in `settings.out` yet; returns the content of result.json.
 
-    A fold depends only on the seed and its number. `report` is called with the figures of each finished fold.
+    A fold depends only on the seed and its number. `report` is called with the figures of each finished fold. Ctrl-C
+    and the signals of systems and schedulers end it with Stopped; finished folds are kept. While it runs, no other
+    process can use the folder.
     """
     folder = Path(settings.out)
-    check_folder(folder, settings, resume)
-    shared = FewShot(settings)
-    if shared.loaded is not None:
-        print(shared.loaded, flush=True)
-    write_settings(folder, settings)
-    done = []
-    for number in range(settings.folds):
-        path = folder / f"fold-{number}.json"
-        try:
-            if not path.is_file():
-                write_json(path, shared.measure(number))
-        except (KeyboardInterrupt, SystemExit):  # Lightning turns the first into the second
-            raise KeyboardInterrupt(stopped(settings, f"in fold {number + 1} of {settings.folds}")) from None
-        done.append(json.loads(path.read_text("utf-8")))
-        if done[-1].get("weights_sha256") != shared.digest:
-            raise WeightsError(
-                f"{printable(path)}: measured with weights that {printable(shared.weights)} no longer holds; "
-                "expected another --out"
-            )
-        if report is not None:
-            report(done[-1])
-    result = summary(settings, done)
-    write_json(folder / "result.json", result)
+    with running(settings) as came:
+        check_folder(folder, settings, resume)
+        shared = FewShot(settings)
+        if shared.loaded is not None:
+            print(shared.loaded, flush=True)
+        done = []
+        with failing_writes(folder):
+            write_settings(folder, settings)
+            for number in range(settings.folds):
+                path = folder / f"fold-{number}.json"
+                try:
+                    if not path.is_file():
+                        write_json(path, shared.measure(number))
+                except (KeyboardInterrupt, SystemExit):  # Lightning turns the first into the second
+                    where = f"in fold {number + 1} of {settings.folds}"
+                    raise Stopped(stopped(settings, where), [*came, signal.SIGINT][0]) from None
+                done.append(read_json(path))
+                check_fold(done[-1], path, shared)
+                if report is not None:
+                    report(done[-1])
+            result = summary(settings, done)
+            write_json(folder / "result.json", result)
     return result
+
+
+def check_fold(one: Mapping[str, Any], path: Path, shared: FewShot) -> None:
+    """Refuse a fold that was measured with other weights or on other data."""
+    if one.get("weights_sha256") not in (shared.digest, shared.file_digest):
+        held = f"measured with weights that {printable(shared.weights)} no longer holds"
+        raise WeightsError(f"{printable(path)}: {held}; expected another --out")
+    if one.get("data_sha256", shared.data_digest) != shared.data_digest:  # older folds do not say
+        source = printable(shared.settings.data.source)
+        raise WeightsError(
+            f"{printable(path)}: measured on shapes that {source} no longer holds; expected another --out"
+        )
 
 
 def summary(settings: FewShotSettings, folds: list[dict[str, Any]]) -> dict[str, Any]:

@@ -266,7 +266,12 @@ class Batches:
             labels = labels.masked_fill(torch.from_numpy(index < 0), nobody)
         return Batch(points, normals, labels)
 
-    def _order(self, epoch: int) -> list[np.ndarray]:
+    def shapes(self, step: int, rank: int) -> list[int]:
+        """The shapes that a process gets in a training step."""
+        epoch, number = divmod(step, len(self))
+        return [int(one) for one in self._order(epoch, rank)[number]]
+
+    def _order(self, epoch: int, rank: int | None = None) -> list[np.ndarray]:
         """The shapes of each batch. All processes get equally many: training repeats shapes, evaluation adds -1."""
         count = self.count()
         missing = -count % self.world
@@ -275,4 +280,4 @@ class Batches:
         else:
             order = np.random.default_rng(derive(self.seed, ORDER, epoch)).permutation(count)
             order = np.resize(order, count + missing)
-        return np.array_split(order[self.rank :: self.world], len(self))
+        return np.array_split(order[self.rank if rank is None else rank :: self.world], len(self))

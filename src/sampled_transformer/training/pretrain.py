@@ -47,8 +47,8 @@ class Pretrain(Task):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         try:
             losses: Tensor = self.network(batch.points)
-        except NotFiniteError:  # the clouds are finite, so the rebuilt points are not
-            raise ValueError(f"rebuilt points are {DIVERGED}") from None
+        except NotFiniteError:  # the clouds are finite, so the rebuilt points are not; `WatchFinite` sees to that
+            return torch.stack([weight.sum() for weight in self.network.parameters()]).sum() * math.nan
         self.add_to_totals(losses.detach().sum(), losses.new_tensor(len(losses)))
         return losses.mean()
 

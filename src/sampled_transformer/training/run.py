@@ -1,10 +1,11 @@
-"""One run and its folder: config.yaml, metrics.csv, tensorboard/, last.ckpt, model.safetensors, result.json."""
+"""One run and its folder: config.yaml, metrics.csv, tensorboard/, checkpoints, model.safetensors, result.json."""
 
 from __future__ import annotations
 
 import logging
 import math
 import os
+import signal
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -24,17 +25,28 @@ from ..inference.defaults import DEFAULT_WEIGHTS
 from ..inference.target import Target
 from ..models import WITHOUT_NORMALS
 from ..support.machine import machine
-from ..support.printable import printable
+from ..support.signals import Stopped
 from ..weights import FILE, Description, describe_model, find_weights, save_model
 from .batch_statistics import FEW_STEPS, FreshStatistics
 from .callbacks import AtomicCheckpoints, Interrupted, Progress, Record, Row, SaveOnInterrupt
+from .checkpoints import Every, find_checkpoint, set_aside_damaged
 from .classify import Classify
+from .data_digest import changes, data_digest
 from .initial import Loaded, attention_of, load_initial
 from .loading import Batches, Splits, load_splits
 from .loggers import make_loggers
 from .network import build_network, check_given_options, check_points, given_options
+from .nonfinite import NotFinite, WatchFinite
 from .regress import Regress
-from .run_folder import check_folder, read_checkpoint, stopped, write_json, write_settings
+from .run_folder import (
+    check_folder,
+    failing_writes,
+    result_without_checkpoint,
+    running,
+    stopped,
+    write_json,
+    write_settings,
+)
 from .settings import OptimiserOptions, Settings
 from .task import Task
 
@@ -147,6 +159,7 @@ class Run:
         if settings.init is not None:
             loaded = load_initial(network, settings.model, splits.train.classes, find_weights(settings.init), target)
         record = Record(folder, lambda name, row: save_model(network, folder / name, run.describe(row)), task.score)
+        record.data = data_digest({name: getattr(splits, name) for name in ("train", "validation", "test")})
         run = cls(settings, splits, options, task, record, build_trainer(settings, record), loaded)
         return run
 
@@ -168,7 +181,7 @@ class Run:
             "init": self.settings.init,
             "seed": self.settings.seed,
             "epochs": self.settings.epochs,
-            "figures": row,
+            "figures": {name: value for name, value in row.items() if name != "seconds"},  # the same run, the same file
             **self.task.notes(),
         }
         return Description(self.settings.model, self.network_options, self.splits.train.classes, notes)
@@ -194,6 +207,7 @@ class Run:
             "finished": finished,
             "epochs": len(rows),
             "figures": self.figures(),
+            "skipped_steps": int(sum(row.get("skipped_steps", 0) for row in rows)),
             "largest_gradient_norm": max((row.get("gradient_norm", 0.0) for row in rows), default=0.0),
             "classes": list(self.splits.train.classes),
             "confusion": self.record.confusion,
@@ -240,7 +254,13 @@ def build_trainer(settings: Settings, record: Record) -> Trainer:
         default_root_dir=settings.out,
         logger=make_loggers(settings.trainer.logger, settings.out) or False,
         plugins=[AtomicCheckpoints()],
-        callbacks=[FreshStatistics(), record, SaveOnInterrupt(record), Progress(record)],
+        callbacks=[
+            FreshStatistics(),
+            record,
+            WatchFinite(settings.trainer.nonfinite, record.skip),
+            SaveOnInterrupt(record, Every.read(settings.trainer.checkpoint_every, "trainer.checkpoint_every")),
+            Progress(record),
+        ],
         num_sanity_val_steps=0,
     )
     started = int(os.environ.get("WORLD_SIZE", "1"))
@@ -256,45 +276,56 @@ def train(settings: Settings, resume: bool = False, prepare: Callable[[Any], Run
     """Train, or continue a run that was interrupted; returns the content of result.json.
 
     `prepare` turns the settings into a run; other kinds of training have their own.
-    After Ctrl-C it raises KeyboardInterrupt with a line that says how to continue.
+    After Ctrl-C and the signals of systems and schedulers it raises Stopped, a KeyboardInterrupt with a line that says
+    how to continue. While it runs, no other process can use the folder.
     """
-    if not settings.attention:
-        settings = replace(settings, attention=attention_of(settings.init))
     folder = Path(settings.out)
+    with running(settings, is_first_process()) as came:
+        if not settings.attention:
+            settings = replace(settings, attention=attention_of(settings.init))
+        if is_first_process():
+            check_folder(folder, settings, resume)
+        if resume and (result := result_without_checkpoint(folder, settings.epochs)) is not None:
+            return result
+        run = prepare(settings)
+        checkpoint = check_checkpoint(run) if resume else None
+        with failing_writes(folder):
+            return _fit(run, checkpoint, came)
+
+
+def _fit(run: Run, checkpoint: Path | None, came: list[int]) -> dict[str, Any]:
+    """Train from the beginning or from a checkpoint to the end; `came` are the signals that came."""
+    folder, settings = Path(run.settings.out), run.settings
     if is_first_process():
-        check_folder(folder, settings, resume)
-    run = prepare(settings)
-    continues = resume and run.record.checkpoint.is_file()
-    if continues:
-        check_checkpoint(run)
-    elif run.loaded is not None and is_first_process():
-        print(run.loaded, flush=True)
-    if is_first_process():
+        if checkpoint is not None:
+            set_aside_damaged(folder, checkpoint)
+        elif run.loaded is not None:
+            print(run.loaded, flush=True)
         write_settings(folder, settings)
     data = run.loaders()
-    if is_first_process() and not continues:
+    if is_first_process() and checkpoint is None:
         warn_of_few_steps(run, data.steps_per_epoch(run.trainer.world_size))
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")
-            run.trainer.fit(run.task, data, ckpt_path=str(run.record.checkpoint) if continues else None)
-    except (Interrupted, SystemExit) as stop:  # Lightning turns a second Ctrl-C into SystemExit
+            run.trainer.fit(run.task, data, ckpt_path=None if checkpoint is None else str(checkpoint))
+        return finish(run, finished=True)
+    except (Interrupted, SystemExit, KeyboardInterrupt) as stop:  # Lightning turns a second Ctrl-C into SystemExit
         if isinstance(stop, Interrupted):
             finish(run, finished=False)
         if not is_first_process():
             raise SystemExit(0) from None  # one speaks for all; at another code Lightning kills it while it writes
-        raise KeyboardInterrupt(_stopped(run)) from None
+        number = stop.number if isinstance(stop, Interrupted) else [*came, signal.SIGINT][0]
+        raise Stopped(_stopped(run), number) from None
+    except NotFinite:
+        if not is_first_process():
+            raise SystemExit(0) from None
+        raise
     except RuntimeError as error:
         if not is_lost_process(error):
             raise
         who = f"process {run.trainer.global_rank} of {run.trainer.world_size} (counted from 0)"
         raise ConnectionError(f"{who} lost another one; {_stopped(run)}") from None
-    except OSError as error:
-        reason = error.strerror or error
-        raise OSError(
-            f"{printable(folder)}: {reason}; the files saved before are complete, and --resume continues from them"
-        ) from None
-    return finish(run, finished=True)
 
 
 def warn_of_few_steps(run: Run, per_epoch: int) -> None:
@@ -312,12 +343,14 @@ def warn_of_few_steps(run: Run, per_epoch: int) -> None:
 
 
 def _stopped(run: Run) -> str:
-    return stopped(run.settings, f"in epoch {len(run.record.rows) + 1} of {run.settings.epochs}")
+    made, epochs = len(run.record.rows), run.settings.epochs
+    return stopped(run.settings, f"in epoch {made + 1} of {epochs}" if made < epochs else "after the last epoch")
 
 
 def is_first_process() -> bool:
     """Whether this is the first of the processes that train together. It starts the others, and only it writes."""
-    return bool(rank_zero_only.rank == 0)  # type: ignore[attr-defined]
+    first_machine = os.environ.get("NODE_RANK", "0") == "0"  # before it starts others, Lightning knows no better
+    return bool(rank_zero_only.rank == 0) and first_machine  # type: ignore[attr-defined]
 
 
 def is_lost_process(error: RuntimeError) -> bool:
@@ -351,15 +384,17 @@ def calibrate_run(run: Run) -> dict[str, Any]:
     return results
 
 
-def check_checkpoint(run: Run) -> None:
-    """Refuse a checkpoint that is damaged or belongs to another network."""
-    path = run.record.checkpoint
-    try:
-        stored = read_checkpoint(path)["state_dict"]
-        stored = {name: tuple(tensor.shape) for name, tensor in stored.items()}
-    except Exception as error:  # a damaged file can make the reader raise anything
-        raise ValueError(
-            f"{printable(path)}: damaged checkpoint ({type(error).__name__}); expected one of this run"
-        ) from None
-    if stored != {name: tuple(tensor.shape) for name, tensor in run.task.state_dict().items()}:
-        raise ValueError(f"{printable(path)}: checkpoint of another network; expected one of this run")
+def check_checkpoint(run: Run) -> Path | None:
+    """The checkpoint to continue from; refuses one of another network, or of other data."""
+
+    def check(state: dict[str, Any]) -> None:
+        stored = {name: tuple(tensor.shape) for name, tensor in state["state_dict"].items()}
+        if stored != {name: tuple(tensor.shape) for name, tensor in run.task.state_dict().items()}:
+            raise ValueError("checkpoint of another network; expected one of this run")
+        before = state["callbacks"][run.record.state_key].get("data")  # runs begun before it was kept lack it
+        if before and (found := changes(before, run.record.data)):
+            expected = "expected the data that the run was started with"
+            raise ValueError(f"checkpoint of a run on other data: {', '.join(found)}; {expected}")
+
+    found = find_checkpoint(run.record.folder, check)
+    return None if found is None else found[0]

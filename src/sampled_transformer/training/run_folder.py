@@ -1,4 +1,4 @@
-"""The folder of a run: its settings, tables and checkpoints, and how it stops and continues. Shared by all trainings.
+"""The folder of a run: who writes there, its settings and tables, and how to continue it. Shared by all trainings.
 
 Every file is replaced only when the new one is complete. This module loads neither torch nor lightning at import.
 """
@@ -10,18 +10,72 @@ import io
 import json
 import shlex
 import signal
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
-from ..support.atomic import atomic_write
+from ..support.atomic import atomic_write, clear_leftovers
+from ..support.locks import locked
 from ..support.printable import printable
+from ..support.signals import Stopped, interrupting
 from ..support.trees import flat
+from .checkpoints import LAST, PREVIOUS
+from .requeue import requeue
 from .run_settings import RunSettings
 
 AnySettings = TypeVar("AnySettings", bound=RunSettings)
+LOCK = ".lock"
+
+
+# One writer -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running(settings: RunSettings, first: bool = True) -> Iterator[list[int]]:
+    """What surrounds every training: one writer, signals that stop it, and SLURM, which may start it again.
+
+    Yields the signals that came. `first` is whether this is the first of the processes that train together. Whatever
+    interrupts a run that has begun, the error says how to continue it.
+    """
+    folder = Path(settings.out)
+    try:
+        with interrupting() as came, claimed(folder) if first else nullcontext():
+            yield came
+    except KeyboardInterrupt as stop:
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        if first:
+            requeue(number)
+        begun = (folder / "config.yaml").is_file()
+        said = str(stop) if str(stop) or not begun else stopped(settings, "outside of a step")
+        raise Stopped(said or "stopped", number) from None
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Be the only one who writes to the folder of a run, and clear what killed writes have left in it.
+
+    A folder that is made for this and stays empty, because something else was wrong, is removed again.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"out: expected a folder, got the file {printable(folder)}")
+    with locked(folder / LOCK, "out", printable(folder)):
+        clear_leftovers(folder)
+        yield
+
+
+@contextmanager
+def failing_writes(folder: Path) -> Iterator[None]:
+    """Errors of the disk name the folder, and say that what was saved before is complete."""
+    try:
+        yield
+    except ConnectionError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(
+            f"{printable(folder)}: {reason}; the files saved before are complete, and --resume continues from them"
+        ) from None
 
 
 # Settings -------------------------------------------------------------------------------------------------------------
@@ -38,7 +92,7 @@ def config_to_resume(folder: Path) -> Path:
 def check_folder(folder: Path, settings: RunSettings, resume: bool) -> None:
     """Refuse to overwrite a run, and to continue one with other settings."""
     if not resume:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or any(item.name != LOCK for item in folder.iterdir())):
             got = f"{printable(folder)}, which exists already; choose another one, or --resume the run in it"
             raise ValueError(f"out: expected a new or empty folder, got {got}")
         return
@@ -82,6 +136,17 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n")
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """The content of a file that `write_json` has written."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"{printable(path)}: not a complete JSON file; expected one that the run has written")
+    return value
+
+
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> None:
     """One line per row; the columns are all names in the rows, since some are not measured in every row."""
     text = io.StringIO()
@@ -92,60 +157,30 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable
     write_text(path, text.getvalue())
 
 
-def write_checkpoint(path: str | Path, state: Mapping[str, Any]) -> None:
-    """Save tensors and plain values."""
-    import torch
-
-    buffer = io.BytesIO()  # a full disk is then an OSError of `write`, not an error of torch's own
-    torch.save(state, buffer)
-    with atomic_write(path) as file:
-        file.write(buffer.getbuffer())
-
-
-def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, Any]:
-    """Load tensors and plain values, and nothing that could run code."""
-    import torch
-
-    state: dict[str, Any] = torch.load(path, map_location=map_location, weights_only=True)
-    return state
-
-
-# Stopping -------------------------------------------------------------------------------------------------------------
-
-
-class StopRequest:
-    """Turns Ctrl-C into a request: the first one sets `asked`, the second one acts as it did before.
-
-    Use it as a context manager, or call `begin` and `end`. Outside the main thread it hears nothing.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: Any = None
-
-    def begin(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._ask)
-
-    def end(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _ask(self, number: int, frame: Any) -> None:
-        self.asked = True
-        self.end()
-
-    def __enter__(self) -> Self:
-        self.begin()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
+# Continuing -----------------------------------------------------------------------------------------------------------
 
 
 def stopped(settings: RunSettings, where: str) -> str:
     """What a stopped run says: where it stopped, and the command that continues it."""
     words = " ".join(settings.first_words())
     return f"stopped {where}; go on with: {words} --out {shlex.quote(printable(settings.out))} --resume"
+
+
+def result_without_checkpoint(folder: Path, wanted: int) -> dict[str, Any] | None:
+    """The result of a run that is complete, though its checkpoints are gone; None if there is a checkpoint, or no step.
+
+    Refuses a run that was under way and lost its checkpoints: it would start again from the beginning. `wanted` is the
+    number of epochs or steps to make.
+    """
+    if any((folder / name).is_file() for name in (LAST, PREVIOUS)):
+        return None
+    result = read_json(folder / "result.json") if (folder / "result.json").is_file() else {}
+    made = result.get("epochs", result.get("steps", 0))
+    if result.get("finished", True) and made >= wanted:
+        return result
+    table = folder / "metrics.csv"
+    rows = len(table.read_text("utf-8").splitlines()) - 1 if table.is_file() else 0
+    if result or rows > 1:  # a run that is killed before its first checkpoint may have written one row
+        expected = f"expected {LAST} or {PREVIOUS}, because the run has begun and would start again from nothing"
+        raise ValueError(f"{printable(folder)}: no checkpoint; {expected}")
+    return None

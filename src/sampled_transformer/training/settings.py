@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
+from .checkpoints import Every
 from .run_settings import RunSettings
 
 Up = Literal["x", "y", "z", "-x", "-y", "-z", "auto"]
@@ -106,7 +107,7 @@ class OptimiserOptions:
 
 @dataclass(frozen=True)
 class TrainerOptions:
-    """Hardware; Lightning's Trainer takes these options.
+    """Hardware, which Lightning's Trainer takes, and what keeps a run safe.
 
     Args:
         accelerator: Kind of device, such as cpu, gpu or mps.
@@ -116,7 +117,13 @@ class TrainerOptions:
         precision: Precision, such as 32-true, bf16-mixed or 16-mixed.
         logger: Where the figures of each epoch go, besides metrics.csv: none, or names from csv, tensorboard, wandb and
             mlflow, separated by commas. The last two have to be installed.
+        checkpoint_every: Time or number of steps between two checkpoints, such as 600s, 10m or "500 steps". Every epoch
+            ends with one, too.
+        nonfinite: What to do in a step whose loss or gradient is not finite: stop the run, or skip the step and count
+            it.
     """
+
+    not_lightnings: ClassVar[tuple[str, ...]] = ("logger", "checkpoint_every", "nonfinite")
 
     accelerator: str = "auto"
     devices: int | str = 1
@@ -124,13 +131,16 @@ class TrainerOptions:
     strategy: str = "auto"
     precision: str = "32-true"
     logger: str = "tensorboard"
+    checkpoint_every: str | int = "600s"
+    nonfinite: Literal["stop", "skip"] = "stop"
 
     def __post_init__(self) -> None:
         logger_names(self.logger)
+        Every.read(self.checkpoint_every, "trainer.checkpoint_every")
 
     def hardware(self) -> dict[str, Any]:
         """The options that Lightning's Trainer takes as they are."""
-        return {name: value for name, value in asdict(self).items() if name != "logger"}
+        return {name: value for name, value in asdict(self).items() if name not in self.not_lightnings}
 
 
 def logger_names(text: str) -> list[str]:
@@ -175,6 +185,8 @@ class Settings(RunSettings):
         "trainer.strategy",
         "trainer.precision",
         "trainer.logger",
+        "trainer.checkpoint_every",
+        "trainer.nonfinite",
     )
 
     data: DataOptions
@@ -263,7 +275,12 @@ class FewShotSettings(Settings):
 
     command_name: ClassVar[str] = "fewshot"
     positional: ClassVar[Mapping[str, str]] = {"init": "weights"}
-    fixed: ClassVar[tuple[str, ...]] = ("model", "data.validation", "trainer.logger")
+    fixed: ClassVar[tuple[str, ...]] = (
+        "model",
+        "data.validation",
+        "trainer.logger",
+        "trainer.checkpoint_every",  # folds are short
+    )
     free: ClassVar[tuple[str, ...]] = ("out", "folds", "recipe")
 
     model: str = "mae-classifier"

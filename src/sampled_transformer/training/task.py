@@ -29,7 +29,7 @@ class Task(LightningModule):
         network: Network to train.
         optimiser: Optimiser and learning-rate schedule.
         seed: Cycles, masks and dropout of a training step follow from it and the number of the step.
-        sums: How many numbers are summed over the steps of an epoch.
+        sums: How many numbers are summed over the steps of an epoch; the last one counts what the others add up.
     """
 
     score: ClassVar[str] = "accuracy"  # the figure of a split that is highest in the best epoch
@@ -84,6 +84,8 @@ class Task(LightningModule):
         """The totals over all processes; resets them."""
         totals = self.trainer.strategy.reduce(self.totals, reduce_op="sum").tolist()
         self.totals = torch.zeros(self.sums)
+        if not totals[-1]:
+            raise ValueError(f"every step of the epoch was skipped: its loss is {DIVERGED}")
         return totals
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from sampled_transformer.support.signals import Stopped
 
 RUNS = "runs"
 
@@ -36,6 +39,8 @@ def tables_make(
 ) -> None:
     """Make the runs of a table that have no result yet, and show how far they are.
 
+    Several of these commands share the work, if they are given the same folders: none makes a run that another makes.
+
     Args:
         table: Name of the table, see `tables list`.
         root: Folder that holds the data set, if the package does not ship it.
@@ -65,8 +70,9 @@ def make(table: str, again: str, **request: Any) -> None:
         with closing(reproduce(table, **request, watch=board.show)) as lines:
             for line in lines:
                 board.say(line)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped; the runs under way were saved, and {again} continues") from None
+    except KeyboardInterrupt as stop:
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        raise Stopped(f"stopped; the runs under way were saved, and {again} continues", number) from None
 
 
 def tables_check(

@@ -1,0 +1,35 @@
+"""The table of docs/reliability.md, from the figures of `make test-faults`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+BEGIN, END = "<!-- faults: written by `make test-faults` -->\n", "<!-- end of faults -->"
+
+
+def table(figures: dict[str, Any]) -> str:
+    """One row per kind of run, and a line on where it was measured."""
+    head = [
+        "run",
+        "kills at random moments",
+        "kills inside writes",
+        "stopped by signals",
+        "full disks",
+        "writers refused",
+    ]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for kind, kills in figures["kills"].items():
+        moments, writes = kills["at_random_moments"], kills["inside_writes"]
+        cells = [f"`{kind}`", moments["kills"], writes["kills"], figures["signals"][kind]]
+        cells += [figures["full_disks"][kind], figures["locks"][kind]["refusals"]]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    both = [kills[name] for kills in figures["kills"].values() for name in ("at_random_moments", "inside_writes")]
+    total, runs = sum(one["kills"] for one in both), sum(one["runs"] for one in both)
+    where = f"{figures['seconds']} s, torch {figures['versions']['torch']}"
+    return "\n".join([*lines, "", f"{total} kills in {runs} runs, which all ended with the same bytes ({where}).", ""])
+
+
+def with_table(page: str, figures: dict[str, Any]) -> str:
+    """The page with the table in its place."""
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + table(figures) + END + rest.split(END)[1]
