@@ -28,6 +28,7 @@ from ..support.atomic import atomic_write
 from ..support.printable import printable
 from .evaluation import best_of, load_mixture_network
 from .likelihood import assign, em_step, log_likelihood
+from .settings import MixtureOptions
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
 SCANS = (".xyz", ".pts")  # in these, the columns after the three coordinates are normals or colours
@@ -87,14 +88,27 @@ def fit(path: str | Path, weights: Path, *, refine: int = 0, samples: int = 1, d
         raise ValueError(f"samples: expected at least 1, got {samples}")
     network, _, trained_on = load_mixture_network(weights, device)
     points = read_points(path, network.inputs)
-    check_clusters(points, network.components, printable(path))
+    return fit_points(network, trained_on, points, str(path), refine=refine, samples=samples)
+
+
+def fit_points(
+    network: MixtureNetwork,
+    trained_on: MixtureOptions,
+    points: np.ndarray,
+    name: str,
+    *,
+    refine: int = 0,
+    samples: int = 1,
+) -> Clusters:
+    """`fit` for points (n, D) in memory. `trained_on` says what sets the network knows; `name` is for messages."""
+    check_clusters(points, network.components, printable(name))
     central = central_points(points)
     frame, mixture = likeliest(network, points, central, trained_on.spread + trained_on.deviation, samples)
     scaled = torch.from_numpy(frame.into(points))[None]  # float64, because float32 is too coarse for map coordinates
     for _ in range(refine):
         mixture = em_step(scaled, mixture)
     return Clusters(
-        str(path),
+        name,
         points,
         mixture.log_weights[0].exp().numpy(),
         mixture.means[0].numpy() * frame.scale + frame.centre,
