@@ -41,7 +41,7 @@ clean: ## delete the environments and everything that was built
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report,cluster,sklearn,hub,export,pyg,parquet]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report,cluster,sklearn,hub,export,pyg,parquet,view]"
 	touch $@
 
 # The pages are built from the sources without importing them, so this environment is small.

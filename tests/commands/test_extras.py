@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sampled_transformer.commands.extras import training_module
+from sampled_transformer.commands.extras import training_module, view_module
 
 
 def test_a_module_is_imported() -> None:
@@ -29,3 +29,11 @@ sys.exit(main(["train", "--data", "bricks", "--out", "x"]))
 def test_other_missing_modules_are_not_hidden() -> None:
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         training_module("training.nowhere")
+
+
+def test_the_live_page_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    for name in [name for name in sys.modules if name.startswith("sampled_transformer.view")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ValueError, match=r'viser is not installed: pip install "sampled-transformer\[view\]"'):
+        view_module("server")

@@ -25,6 +25,7 @@ from .probe import probe
 from .reconstruct import reconstruct
 from .report import report
 from .train import train
+from .view import view
 from .weights_info import weights_info
 from .weights_list import weights_list
 
@@ -50,6 +51,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "features": features,
     "export": export,
     "report": report,
+    "view": view,
     "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},
 }
 
