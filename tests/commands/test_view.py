@@ -12,7 +12,6 @@ from sampled_transformer.cli import main
 
 
 def test_the_page_is_served_until_it_is_stopped() -> None:
-    pytest.importorskip("viser")
     words = [sys.executable, "-m", "sampled_transformer", "view", "bricks", "--no-open", "--port", "0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -38,7 +37,6 @@ def test_the_page_is_served_until_it_is_stopped() -> None:
     ],
 )
 def test_mistakes_are_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("viser")
     assert main(["view", "--no-open", *words]) == 2
     assert message in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import time
@@ -29,8 +30,15 @@ OPTIONS = (
 
 def programs() -> tuple[str, str] | None:
     """Chromium and its driver, or None if one of them is missing."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser"), shutil.which("chromedriver")
-    return None if found[0] is None or found[1] is None else (found[0], found[1])
+    places = (
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    )
+    chromium = next(filter(None, map(shutil.which, places)), None)
+    driver = shutil.which("chromedriver")
+    return None if chromium is None or driver is None else (chromium, driver)
 
 
 @contextmanager
@@ -54,6 +62,7 @@ def browser(size: tuple[int, int] = DESKTOP, dark: bool = False) -> Iterator[Any
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
             metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            requests(driver), complaints(driver)  # those of the empty page
             yield driver
         finally:
             driver.quit()
@@ -61,8 +70,6 @@ def browser(size: tuple[int, int] = DESKTOP, dark: bool = False) -> Iterator[Any
 
 def requests(driver: Any) -> list[str]:
     """The addresses that the browser has asked for since the last call."""
-    import json
-
     events = (json.loads(entry["message"])["message"] for entry in driver.get_log("performance"))
     kinds = {"Network.requestWillBeSent": ("request", "url"), "Network.webSocketCreated": ("url",)}
     found = []
@@ -70,7 +77,7 @@ def requests(driver: Any) -> list[str]:
         value = event["params"]
         for key in kinds.get(event["method"], ()):
             value = value[key]
-        if event["method"] in kinds and not str(value).startswith(("data:", "blob:", "about:")):
+        if event["method"] in kinds and not str(value).startswith(("data:", "blob:", "about:", "chrome:")):
             found.append(str(value))
     return found
 
@@ -98,6 +105,26 @@ def said(driver: Any, kind: str) -> str:
         kind,
     )
     return text
+
+
+def button(driver: Any, text: str) -> Any:
+    """The button with this text, scrolled into view."""
+    found = wait_for(lambda: [one for one in driver.find_elements("tag name", "button") if one.text == text])[0]
+    driver.execute_script("arguments[0].scrollIntoView()", found)
+    return found
+
+
+def click_canvas(driver: Any, x: int, y: int) -> None:
+    """Click the scene, in pixels from its middle."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    canvas = driver.find_element("css selector", "canvas")
+    ActionChains(driver).move_to_element_with_offset(canvas, x, y).click().perform()
+
+
+def upload(driver: Any, path: Path) -> None:
+    """Give the page a file."""
+    driver.find_element("css selector", "input[type=file]").send_keys(str(path))
 
 
 def picture(driver: Any, path: Path) -> Path:

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("viser", reason='the live page needs pip install "sampled-transformer[view]"')
-
 from helpers.trained import save_small
 
 from sampled_transformer.view.page import Page, open_page
