@@ -10,7 +10,7 @@ from helpers.trained import save_small
 from sampled_transformer.cycles import Cycle
 from sampled_transformer.inference.trained_network import load
 from sampled_transformer.randomness import cycle_seed
-from sampled_transformer.view.attending import nearest, one_pass, receptive_fields
+from sampled_transformer.view.attending import one_pass, receptive_fields
 
 
 def cloud(count: int = 60, seed: int = 0) -> np.ndarray:
@@ -86,9 +86,3 @@ def test_fields_grow_from_one_point_and_follow_the_cycles() -> None:
     several = receptive_fields(points, start=7, depth=6, cycles=4)
     assert (several >= fields).all()
     assert several[3].sum() > fields[3].sum()
-
-
-def test_positions_find_their_nearest_token() -> None:
-    points = cloud(20)
-    assert nearest(points, points).tolist() == list(range(20))
-    assert nearest(points, points[::4] + 1e-9)[[0, 4, 8]].tolist() == [0, 1, 2]

@@ -25,6 +25,7 @@ from ..data.formats.point_files import is_number
 from ..models.mixture import Mixture, MixtureNetwork
 from ..randomness import is_random
 from ..support.atomic import atomic_write
+from ..support.palette import hexadecimal
 from ..support.printable import printable
 from .evaluation import best_of, load_mixture_network
 from .likelihood import assign, em_step, log_likelihood
@@ -34,7 +35,7 @@ TEXT = (".csv", ".txt", ".xyz", ".pts")
 SCANS = (".xyz", ".pts")  # in these, the columns after the three coordinates are normals or colours
 LARGEST = 1e150  # largest coordinate; the squares of larger numbers overflow
 MESH_POINTS = 2048  # points drawn from the surface of a mesh
-COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+COLOURS = tuple(hexadecimal(number) for number in range(10))
 MOST_DRAWN = 5000  # points in a picture; more would only make it slow
 SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)  # we scale the points to these shares of the largest extent of a training set
 SMALLEST_BOX = 1e-6  # relative to the scale of all points; differences below this are rounding errors

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 
@@ -14,6 +16,17 @@ def training_module(name: str) -> Any:
         if error.name is None or error.name.partition(".")[0] not in ("lightning", "torchmetrics"):
             raise
         raise ValueError(f'{error.name} is not installed: pip install "sampled-transformer[train]"') from None
+
+
+def with_report(out: str, written: str) -> str:
+    """Write report.html about a finished run if plotly is installed; returns what was written, to print."""
+    if find_spec("plotly") is None:
+        return written
+    from ..report.run_page import write_report
+
+    folder = Path(out)
+    write_report(folder / "report.html", {folder.name: folder}, folder.name)
+    return f"{written}, report.html"
 
 
 def view_module(name: str) -> Any:

@@ -14,10 +14,8 @@ from ..attention import attention_pairs
 from ..attention.attended import AttentionPairs
 from ..attention.base import Attention
 from ..cycles import Cycle
+from ..inference.critical import pooled_shares
 from ..randomness import cycle_seed
-
-AVERAGED = ("hierarchical",)  # models whose pooled feature is a mean, not a maximum
-NOT_POOLED = ("set-transformer",)  # models that read the points with further attention
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,9 @@ def one_pass(network: nn.Module, model: str, points: Tensor, normals: Tensor | N
         _layer(name, own, positions if positions is not None else points[None])
         for (name, positions), own in zip(asked, pairs, strict=False)
     ]
-    return Pass([layer for layer in layers if layer is not None], centres[0].cpu().numpy(), _shares(features[0], model))
+    return Pass(
+        [layer for layer in layers if layer is not None], centres[0].cpu().numpy(), pooled_shares(features[0], model)
+    )
 
 
 def _note_positions(asked: list[tuple[str, Tensor | None]], name: str) -> Any:
@@ -118,21 +118,6 @@ def _layer(name: str, pairs: AttentionPairs, positions: Tensor) -> LayerPairs | 
         return None
     query, key, weight = (part.cpu().numpy() for part in (pairs.query_index, pairs.key_index, pairs.weight))
     return LayerPairs(name, positions[0].cpu().numpy(), query, key, weight)
-
-
-def _shares(features: Tensor, model: str) -> np.ndarray | None:
-    """The share of the pooled feature that comes from each token, (tokens,) of features (tokens, d).
-
-    Of a maximum, the share of the features whose largest value the token has: the "critical points" of PointNet
-    (https://arxiv.org/abs/1612.00593). Of a mean, the token's part of the sum of absolute values.
-    """
-    if model in NOT_POOLED or len(features) == 0:
-        return None
-    if model in AVERAGED:
-        size = features.abs().sum(1)
-        return (size / size.sum().clamp(min=1e-12)).cpu().numpy()
-    counts = torch.bincount(features.argmax(0), minlength=len(features))
-    return (counts / features.shape[1]).cpu().numpy()
 
 
 def receptive_fields(points: Tensor, start: int, depth: int, cycles: int, seed: int = 0) -> np.ndarray:
@@ -156,13 +141,3 @@ def receptive_fields(points: Tensor, start: int, depth: int, cycles: int, seed: 
                 field[successors[layer][field]] = True
             fields[layers] |= field
     return fields
-
-
-def nearest(positions: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-    """The number of the token nearest to every position, (n,); tokens may be the positions themselves."""
-    if positions.shape == tokens.shape and np.array_equal(positions, tokens):
-        return np.arange(len(positions))
-    from scipy.spatial import cKDTree
-
-    found: np.ndarray = cKDTree(tokens).query(positions)[1]
-    return found

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inference.critical import nearest
 from . import texts
-from .attending import LayerPairs, Pass, nearest, one_pass, receptive_fields
+from .attending import LayerPairs, Pass, one_pass, receptive_fields
 from .colours import ASKING, FADED, PLAIN, READ, lightened, scaled, shaded
 from .drawing import point_size
 

@@ -62,7 +62,7 @@ class Drawing:
             if not len(ends):
                 return
             segments = np.stack([np.broadcast_to(begin, ends.shape), ends], 1).astype(np.float32)
-            shades = np.repeat(np.asarray(colours, np.uint8)[:, None], 2, 1)
+            shades = np.repeat(_linear(colours)[:, None], 2, 1)
             add = self.client.scene.add_line_segments
             self.handles[name] = [add(f"/{name}", segments, shades, thickness=width, thickness_units="screen")]
             self._settle(name)
@@ -143,6 +143,12 @@ class Drawing:
         with self.lock:
             for name in self.fine:
                 self._settle(name)
+
+
+def _linear(colours: np.ndarray) -> np.ndarray:
+    """Colours of lines: viser brightens them as if they were linear, other colours not."""
+    linear: np.ndarray = (255 * (np.asarray(colours) / 255) ** 2.2).round().astype(np.uint8)
+    return linear
 
 
 def point_size(count: int) -> float:

@@ -32,6 +32,7 @@ TOP = 5  # classes of an answer
 MOST_DRAWN_FACES = 300_000
 LOOK_FROM = (1.1, -2.1, 0.95)  # the eye, where z is up
 ASIDE = np.array([0.25, 0.12, 0.0])  # what it looks at: the panel hides the right of the scene
+NARROW = 700  # pixels
 PREVIOUS, NEXT, RANDOM = "Previous", "Next", "Random"
 
 
@@ -272,7 +273,11 @@ class Visitor:
     def _look(self) -> None:
         """Put the eye where the shape is seen from the front right and slightly above, or above the plane."""
         plane = self.page.kind == "clusters"
-        self.look(ASIDE, np.array([0.0, -0.01, 3.2]) if plane else np.array(LOOK_FROM))
+        eye = np.array([0.0, -0.01, 3.2]) if plane else np.array(LOOK_FROM)
+        if self.client.camera.image_width >= NARROW:
+            self.look(ASIDE, eye)
+        else:  # on a phone the panel is below
+            self.look(np.array([0.0, -0.9, 0.0]) if plane else np.array([0.0, 0.0, -0.75]), 1.9 * eye)
 
     def look(self, at: np.ndarray, eye: np.ndarray) -> None:
         """Turn the camera to a place, as seen from `eye` beside that place."""
