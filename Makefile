@@ -26,7 +26,7 @@ test-browser: .venv/browser docs ## look at every page in a real browser (three 
 	$(PYTEST) -m browser
 
 pictures: .venv/browser ## take the pictures of the documentation anew
-	$(BIN)/python docs/pictures/make.py
+	$(BIN)/python .ci/pictures.py
 
 lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/ruff check .

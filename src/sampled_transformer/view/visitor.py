@@ -277,7 +277,7 @@ class Visitor:
         if self.client.camera.image_width >= NARROW:
             self.look(ASIDE, eye)
         else:  # on a phone the panel is below
-            self.look(np.array([0.0, -0.9, 0.0]) if plane else np.array([0.0, 0.0, -0.75]), 1.9 * eye)
+            self.look(np.array([0.0, -0.9, 0.0]) if plane else np.array([0.0, 0.0, -1.1]), 1.9 * eye)
 
     def look(self, at: np.ndarray, eye: np.ndarray) -> None:
         """Turn the camera to a place, as seen from `eye` beside that place."""
