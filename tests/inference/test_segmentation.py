@@ -101,7 +101,7 @@ def test_features_go_where_their_points_go(tmp_path: Path) -> None:
     network, view = load(tmp_path, features={"height": 1}, positions="")
     points = cloud(500)
     height = (points[:, 2:] * 5).astype(np.float32)
-    expected, confidence = label_points(network, view, Points(points, {"height": height}))
+    _, confidence = label_points(network, view, Points(points, {"height": height}))
     order = np.random.default_rng(1).permutation(500)
     _, shuffled = label_points(network, view, Points(points[order], {"height": height[order]}))
     np.testing.assert_allclose(shuffled, confidence[order], atol=1e-5)
@@ -193,7 +193,8 @@ VIEW = PointView(64, features={"colour": 3, "height": 1}, optional=("height",))
 
 
 def test_features_that_the_network_reads_are_checked() -> None:
-    colour, height = np.random.rand(9, 3), np.random.rand(9)
+    generator = np.random.default_rng(0)
+    colour, height = generator.random((9, 3)), generator.random(9)
     found, notes = check_features(VIEW, {"height": height, "colour": colour, "other": height}, 9)
     assert {name: values.shape for name, values in found.items()} == {"colour": (9, 3), "height": (9, 1)}
     assert notes == []
