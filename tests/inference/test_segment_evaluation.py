@@ -124,7 +124,7 @@ def test_data_that_does_not_fit_is_refused(segmenter: Path, tmp_path: Path) -> N
     needy = save_segmenter(tmp_path / "w.safetensors", features={"height": 1})
     with pytest.raises(DataError, match="expected the feature 'height', which the network reads, got none"):
         evaluate_points(needy, write(tmp_path / "c", halves(2)))
-    with pytest.raises(ValueError, match="data: expected a data set, because .* does not name its own, got none"):
+    with pytest.raises(ValueError, match=r"data: expected a data set, because .* does not name its own, got none"):
         evaluate_points(needy)
     for name in ("samples", "batch"):
         with pytest.raises(ValueError, match=f"{name}: expected at least 1, got 0"):

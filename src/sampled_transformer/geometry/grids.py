@@ -31,7 +31,7 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
         cell_i = floor((p_i + shift) / side)
 
     The cubes do not depend on the other points, so a part of a scene keeps the same points as the whole scene does.
-    Nor does the order of the points matter, unless two of them are equally near to the middle: then the first one stays.
+    Nor does the order of the points matter, unless two of them are equally near to the middle: then the first stays.
 
     Args:
         points: Packed sets, (total, dimension) with at most 3 dimensions.
@@ -39,8 +39,9 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
         ptr: (sets + 1,), the start and end of each set.
         shift: Moves the grid: one number, or (sets, dimension).
     """
-    points, ptr = check_points(points, "points", None, ptr)
-    assert ptr is not None
+    points, settled = check_points(points, "points", None, ptr)
+    assert settled is not None
+    ptr = settled
     total, dimension = points.shape
     if dimension > 3:
         raise ValueError(f"points: expected at most 3 coordinates for a grid, got {dimension}")
@@ -68,8 +69,10 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
 
 def _keys(cells: Tensor) -> Tensor:
     """One number per point, (total,), the same for the points of a cell and no others within a set."""
+    key: Tensor
     if len(cells) and int(cells.max()) >= MOST_CELLS:  # a stray point far from the others: count the cells in use
-        return torch.unique(cells, dim=0, return_inverse=True)[1]
+        _, key = torch.unique(cells, dim=0, return_inverse=True)
+        return key
     key = cells.new_zeros(len(cells))
     for axis in cells.unbind(1):
         key = key * MOST_CELLS + axis

@@ -45,7 +45,8 @@ class Segmentation:
     @property
     def names(self) -> np.ndarray:
         """The name of every point's class, (n,)."""
-        return np.array(self.classes)[self.labels]
+        names: np.ndarray = np.array(self.classes)[self.labels]
+        return names
 
     def counts(self) -> dict[str, int]:
         """The number of points of each class."""
@@ -79,7 +80,9 @@ def point_view_of(description: Description, where: str) -> PointView:
             data.get("up") or "",
         )
         valid = type(view.points) is int and view.points > 0 and isinstance(view.up, str)
-        assert valid and view.part in ("subset", "crop") and view.size in ("unit", "kept")
+        assert valid
+        assert view.part in ("subset", "crop")
+        assert view.size in ("unit", "kept")
     except (AssertionError, AttributeError, TypeError, ValueError):
         raise WeightsError(
             f"{printable(where)}: expected a valid view of points in its notes, got {printable(str(data))}"

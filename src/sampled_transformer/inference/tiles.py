@@ -20,8 +20,8 @@ class Tile(NamedTuple):
     def distance(self, points: np.ndarray) -> np.ndarray:
         """How far points (n, 3) lie outside the rectangle along the ground; 0 inside."""
         ground = points[:, :2]
-        outside = np.maximum(self.lower - ground, ground - self.upper).max(1)
-        return np.maximum(outside, 0.0)
+        outside: np.ndarray = np.maximum(self.lower - ground, ground - self.upper).max(1)
+        return outside.clip(0.0)
 
 
 def slices(total: int) -> Iterator[slice]:

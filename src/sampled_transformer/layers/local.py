@@ -51,7 +51,8 @@ class LocalMerge(nn.Module):
 
     def forward(self, x: Tensor, level: Level, rows: Tensor | None = None) -> Tensor:
         """Features (m, inputs) of all points of a level -> (m, width), or (rows, width) for some of its points."""
-        points, own = self.point(x), self.own(x if rows is None else x[rows])
+        points: Tensor = self.point(x)
+        own: Tensor = self.own(x if rows is None else x[rows])
 
         def merged(some: slice) -> Tensor:
             which = some if rows is None else rows[some]
@@ -59,14 +60,14 @@ class LocalMerge(nn.Module):
             offsets = level.all_offsets if self.training and rows is None else level.offsets(which)
             if self.deep is None:
                 return neighbour_max(points, self.offset.weight, neighbours, offsets) + own[some]
-            y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
+            y: Tensor = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
             y = y + (self.offset(offsets.to(x.dtype)) + own[some].unsqueeze(1))
             y = self.deep(y.flatten(0, 1)).unflatten(0, neighbours.shape)
             # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
             return y.max(1).values if torch.is_grad_enabled() else y.amax(1)
 
-        y = in_chunks(merged, len(own), self.training)
-        return self.norm(y).relu()
+        y: Tensor = self.norm(in_chunks(merged, len(own), self.training))
+        return y.relu()
 
 
 class LocalBlock(nn.Module):
@@ -88,7 +89,7 @@ class LocalBlock(nn.Module):
 
     def forward(self, x: Tensor, level: Level) -> Tensor:
         """Features (m, width) of all points of a level -> the same shape."""
-        y = self.merge(x, level)
+        y: Tensor = self.merge(x, level)
         y = self.contract_norm(self.contract(self.expand_norm(self.expand(y)).relu()))
         return (x + y).relu()
 
@@ -112,10 +113,11 @@ class Interpolate(nn.Module):
 
         def spread(some: slice) -> Tensor:
             cells = step.cells[some]
-            found = y.index_select(0, cells.flatten()).unflatten(0, cells.shape)
+            found: Tensor = y.index_select(0, cells.flatten()).unflatten(0, cells.shape)
             return (found * step.shares[some].to(y.dtype).unsqueeze(2)).sum(1)
 
-        return self.norm(self.fine(x) + in_chunks(spread, len(x), self.training)).relu()
+        found: Tensor = self.norm(self.fine(x) + in_chunks(spread, len(x), self.training))
+        return found.relu()
 
 
 def in_chunks(function: Callable[[slice], Tensor], total: int, at_once: bool) -> Tensor:

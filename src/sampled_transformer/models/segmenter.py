@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -162,7 +162,7 @@ class Segmenter(nn.Module):
         if ptr is not None:
             return restore_form(logits, source)
         if mask is None:
-            return logits.unflatten(0, source.shape[:2])
+            return cast(Tensor, logits.unflatten(0, source.shape[:2]))
         padded = logits.new_zeros(*mask.shape, logits.shape[1])
         padded[mask] = logits
         return padded
@@ -174,7 +174,7 @@ class Segmenter(nn.Module):
         levels = build_levels(
             points, ptr, self.levels, self.neighbours, self.side, spacing=spacing, shift=self.training
         )
-        x = self.stem(self._inputs(points, columns))
+        x: Tensor = self.stem(self._inputs(points, columns))
         fine: list[Tensor] = []
         for number, level in enumerate(levels):
             x = self._level(number, x, level)
@@ -185,13 +185,13 @@ class Segmenter(nn.Module):
             level = levels[number]
             assert level.step is not None
             x = self.interpolate[number](fine.pop(), x, level.step)
-            for block in self.up[number]:  # type: ignore[union-attr]
+            for block in cast(nn.ModuleList, self.up[number]):
                 x = block(x, level)
         return x
 
     def _level(self, number: int, x: Tensor, level: Level) -> Tensor:
         """Local blocks, then attention across all points of the level."""
-        for block in self.local[number]:  # type: ignore[union-attr]
+        for block in cast(nn.ModuleList, self.local[number]):
             x = block(x, level)
         key = str(number + 1)
         if key not in self.blocks:
@@ -208,8 +208,8 @@ class Segmenter(nn.Module):
         return x
 
     def _label(self, points: Tensor, columns: Mapping[str, Tensor], ptr: Tensor, spacing: Tensor | None) -> Tensor:
-        """Logits of packed points. In evaluation they are sorted along a curve: neighbours in space lie close in memory,
-        and the order in which the points came does not matter."""
+        """Logits of packed points. In evaluation they are sorted along a curve: neighbours in space lie close in
+        memory, and the order in which the points came does not matter."""
         if self.training or self.keyed_by != "points" or len(points) == 0:
             return self.head(self.forward_points(points, columns, ptr, spacing))  # type: ignore[no-any-return]
         order = space_filling_order(points, "morton", bits=CURVE_BITS, ptr=ptr)

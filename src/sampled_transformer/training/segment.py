@@ -108,6 +108,7 @@ class Segment(Task):
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         logits = self.ask(batch)
+        assert batch.point_labels is not None
         self.finite &= logits.isfinite().all()
         self.confusion(self.splits[dataloader_idx]).update(logits.argmax(1), batch.point_labels)
 
