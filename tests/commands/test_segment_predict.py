@@ -39,7 +39,11 @@ def test_files_come_back_with_classes(
 
 def test_a_trained_network_finds_the_upper_half(segmenter: Path, tmp_path: Path) -> None:
     points = np.random.default_rng(5).uniform(-1, 1, (500, 3))
-    for name, own in (("metres", points), ("map", points + [5e5, 5.4e6, 300]), ("millimetres", points * 1000)):
+    for name, own in (
+        ("metres", points),
+        ("map", points + np.array([5e5, 5.4e6, 300])),
+        ("millimetres", points * 1000),
+    ):
         np.savetxt(tmp_path / f"{name}.txt", own, fmt="%.6f")
     out = tmp_path / "out"
     assert main(["segment", "predict", str(tmp_path), "--weights", str(segmenter), "--out", str(out)]) == 0

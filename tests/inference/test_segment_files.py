@@ -56,7 +56,7 @@ def test_the_same_points_come_back_with_their_labels(tmp_path: Path, kind: str, 
 
 def large_las(path: Path, count: int = 3000) -> np.ndarray:
     generator = np.random.default_rng(0)
-    points = (generator.uniform((0, 0, 0), (30, 30, 2), (count, 3)) + [5e5, 5.4e6, 300]).round(2)
+    points = (generator.uniform((0, 0, 0), (30, 30, 2), (count, 3)) + np.array([5e5, 5.4e6, 300])).round(2)
     header = laspy.LasHeader(point_format=3, version="1.2")
     header.offsets, header.scales = [5e5, 5.4e6, 0], [0.01] * 3
     las = laspy.LasData(header)

@@ -89,7 +89,7 @@ def test_order_map_coordinates_and_millimetres_do_not_matter(tmp_path: Path, cou
     order = np.random.default_rng(1).permutation(len(points))
     shuffled, _ = label_points(network, view, Points(points[order], {}))
     assert shuffled.tolist() == expected[order].tolist()
-    moved, far = label_points(network, view, Points(points + [5e5, 5.4e6, 300], {}))
+    moved, far = label_points(network, view, Points(points + np.array([5e5, 5.4e6, 300]), {}))
     assert moved.tolist() == expected.tolist()
     np.testing.assert_allclose(far, confidence, atol=1e-4)
     if kind == "shape":  # a network of scenes knows how high a metre is
@@ -155,7 +155,7 @@ def test_the_spacing_of_some_points_is_near_that_of_all(monkeypatch: pytest.Monk
 
 def test_odd_scenes(tmp_path: Path) -> None:
     network, view = load(tmp_path, SCENE, positions="z")
-    stray = np.concatenate([scene(3000) + [5e5, 5.4e6, 0], np.zeros((1, 3))])
+    stray = np.concatenate([scene(3000) + np.array([5e5, 5.4e6, 0]), np.zeros((1, 3))])
     for points in (np.ones((1, 3)), np.ones((50, 3)), np.arange(6.0).reshape(2, 3), stray):
         for most in (20, 100_000):
             labels, confidence = label_points(network, view, Points(points, {}), most=max(most, len(points) // 4))
@@ -193,8 +193,7 @@ VIEW = PointView(64, features={"colour": 3, "height": 1}, optional=("height",))
 
 
 def test_features_that_the_network_reads_are_checked() -> None:
-    generator = np.random.default_rng(0)
-    colour, height = generator.random((9, 3)), generator.random(9)
+    colour, height = np.full((9, 3), 0.5), np.arange(9.0)
     found, notes = check_features(VIEW, {"height": height, "colour": colour, "other": height}, 9)
     assert {name: values.shape for name, values in found.items()} == {"colour": (9, 3), "height": (9, 1)}
     assert notes == []

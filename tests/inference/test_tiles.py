@@ -15,9 +15,11 @@ SCENES = {
     "square": RANDOM.uniform(0, 10, (5000, 3)),
     "strip": RANDOM.uniform(0, 1, (5000, 3)) * [100, 0.5, 3],
     "crowded": np.concatenate([RANDOM.normal(0, 0.01, (4000, 3)), RANDOM.uniform(-50, 50, (1000, 3))]),
-    "two places": np.concatenate([RANDOM.uniform(0, 1, (2500, 3)), RANDOM.uniform(0, 1, (2500, 3)) + [1e4, 0, 0]]),
+    "two places": np.concatenate(
+        [RANDOM.uniform(0, 1, (2500, 3)), RANDOM.uniform(0, 1, (2500, 3)) + np.array([1e4, 0, 0])]
+    ),
     "grid": np.stack(np.meshgrid(np.arange(70.0), np.arange(70.0), [0.0]), -1).reshape(-1, 3),
-    "map": RANDOM.uniform(0, 100, (3000, 3)).round(2) + [5e5, 5.4e6, 300],
+    "map": RANDOM.uniform(0, 100, (3000, 3)).round(2) + np.array([5e5, 5.4e6, 300]),
     "line": RANDOM.uniform(0, 1, (3000, 1)) * [[0.0, 7.0, 0.0]],
     "one": np.array([[1.0, 2.0, 3.0]]),
 }

@@ -125,7 +125,7 @@ def test_ignored_classes_become_minus_one() -> None:
 
 
 def test_places() -> None:
-    points = np.random.default_rng(0).uniform(0, 3, (50, 3)) + [5e5, 5.4e6, 300]
+    points = np.random.default_rng(0).uniform(0, 3, (50, 3)) + np.array([5e5, 5.4e6, 300])
     unit = PointView(50).place(points)
     assert np.abs(unit.mean(0)).max() < 1e-8
     assert np.linalg.norm(unit, axis=1).max() == pytest.approx(1)

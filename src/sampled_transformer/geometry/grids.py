@@ -69,6 +69,7 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
 
 def _keys(cells: Tensor) -> Tensor:
     """One number per point, (total,), the same for the points of a cell and no others within a set."""
+    key: Tensor
     if len(cells) and int(cells.max()) >= MOST_CELLS:  # a stray point far from the others: count the cells in use
         inverse: Tensor = torch.unique(cells, dim=0, return_inverse=True)[1]
         return inverse
