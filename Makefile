@@ -7,7 +7,7 @@ export OMP_WAIT_POLICY ?= passive
 # Tests run side by side, so each process gets one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow test-faults test-browser pictures lint docs smoke bench clean
+.PHONY: help demo test test-slow test-faults test-browser pictures fuzz licences lint docs smoke bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1|\2/' | \
@@ -30,6 +30,13 @@ test-browser: .venv/browser docs ## look at every page in a real browser (three 
 
 pictures: .venv/browser ## take the pictures of the documentation anew
 	$(BIN)/python .ci/pictures.py
+
+fuzz: .venv/installed ## read 200,000 mutated files with every reader (hours); findings go to tests/data/fuzz/open
+	OMP_NUM_THREADS=1 $(BIN)/python -m sampled_transformer_lab.fuzz --count $(or $(COUNT),200000) --seed $(or $(SEED),0) \
+		--out results/faults/fuzz.json
+
+licences: .venv/installed ## list the licences of all dependencies in docs/licences.md
+	$(BIN)/python -m sampled_transformer_lab.licences docs/licences.md
 
 lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/ruff check .

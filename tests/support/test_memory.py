@@ -4,7 +4,10 @@ import platform
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from sampled_transformer.support.memory import limited_memory
 
 PROGRAM = """
 import resource, sys
@@ -33,3 +36,12 @@ def test_pages_are_kept() -> None:
 
     assert pages("keep") < 100
     assert pages("do not") > 1000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux can limit it")
+def test_a_reader_cannot_allocate_what_a_file_claims() -> None:
+    with pytest.raises(MemoryError), limited_memory(2**28):
+        np.empty(2**30, np.uint8)
+    assert len(np.empty(2**30, np.uint8)) == 2**30
+    with limited_memory(2**30):
+        assert np.ones(2**20).sum() == 2**20

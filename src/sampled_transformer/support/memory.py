@@ -1,8 +1,12 @@
-"""Control what the C library does with freed memory: return it to the system, or keep it for the next step."""
+"""Control memory: how much a reader may allocate, and what the C library does with freed memory."""
 
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 # The parameters of glibc's mallopt, from its malloc.h.
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
@@ -30,3 +34,29 @@ def keep_freed_memory() -> bool:
     return all(
         mallopt(parameter, value) for parameter, value in ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1), (TOP_PAD, 2**26))
     )
+
+
+@contextmanager
+def limited_memory(extra: int) -> Iterator[None]:
+    """Let this process allocate at most `extra` bytes more than it has, where the system can do that (Linux).
+
+    Native libraries allocate what a damaged file claims, before they look whether it is there. Here such a request
+    fails inside the library, which then reports an error as for any other damaged file. Other threads are limited, too.
+    """
+    try:
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError):  # not Linux
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = used + extra
+    if soft != resource.RLIM_INFINITY and soft <= wanted:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...support.memory import limited_memory
 from ...support.printable import brief, printable
 from ..errors import DataError
 
@@ -54,10 +55,13 @@ def _open(path: str | Path) -> Iterator[Any]:
     if not Path(path).is_file():
         raise DataError(f"{name}: no such file")
     try:
-        with h5py.File(path, "r") as file:
+        budget = max(LARGEST, EXPANSION * Path(path).stat().st_size)
+        with limited_memory(budget), h5py.File(path, "r") as file:
             yield file
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
+    except MemoryError:
+        raise DataError(f"{name}: expected arrays that fit into {budget / 1e9:.0f} GB, got larger ones") from None
     except Exception as error:  # a damaged file can make h5py raise anything
         raise DataError(f"{name}: not an HDF5 file, or damaged ({brief(str(error), 200)})") from None
 
