@@ -26,7 +26,9 @@ def table(figures: dict[str, Any]) -> str:
     both = [kills[name] for kills in figures["kills"].values() for name in ("at_random_moments", "inside_writes")]
     total, runs = sum(one["kills"] for one in both), sum(one["runs"] for one in both)
     where = f"{figures['seconds']} s, torch {figures['versions']['torch']}"
-    return "\n".join([*lines, "", f"{total} kills in {runs} runs, which all ended as the run that was left alone ({where}).", ""])
+    return "\n".join(
+        [*lines, "", f"{total} kills in {runs} runs, which all ended as the run that was left alone ({where}).", ""]
+    )
 
 
 def with_table(page: str, figures: dict[str, Any]) -> str:
