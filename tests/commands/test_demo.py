@@ -13,7 +13,7 @@ from sampled_transformer.cli import main
 def test_trains_answers_reports_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "demo"
     arguments = ["demo", "--out", str(out), "--epochs", "1", "--points", "16"]
-    assert main(arguments) == 0
+    assert main([*arguments, "--largest", "320"]) == 0
     shown = capsys.readouterr().out
     rows = [line.split() for line in shown.splitlines() if set(line.split()) == {"o", "#", "."}]
     assert len(rows) == 8
@@ -24,8 +24,11 @@ def test_trains_answers_reports_and_goes_on(tmp_path: Path, capsys: pytest.Captu
     assert str(out / "report.html") in shown
     assert (out / "report.html").stat().st_size > 1_000_000  # with plotly inside
 
+    assert len(re.findall(r"^  (sampled|dense) +[\d,]+ points: +[\d.]+ s", shown, re.M)) == 10
+
+    arguments = [*arguments, "--largest", "0"]
     assert main(arguments) == 0
     assert capsys.readouterr().out.count("trained before") == 3
 
-    assert main([*arguments[:-1], "8"]) == 2
+    assert main([*arguments, "--points", "8"]) == 2
     assert "data.points" in capsys.readouterr().err  # they were trained with others

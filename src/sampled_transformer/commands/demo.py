@@ -13,14 +13,17 @@ MECHANISMS = ("sampled", "none", "dense")
 SHOWN = 6  # parts whose answers are printed
 
 
-def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
+def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256, largest: int = 100_000) -> None:
     """Train three small networks on the shipped parts, in about five minutes, and write a report.
 
     Args:
         out: Folder for the runs and report.html; a demo that was stopped continues in it.
         epochs: Epochs per network.
         points: Points per part.
+        largest: Points of the largest set whose time and memory are measured at the end; 0 measures none.
     """
+    if largest < 0:
+        raise ValueError(f"largest: expected at least 0, got {largest}")
     training_module("training.run")
     from ..report.page import graph_objects
     from ..report.run_page import write_report
@@ -36,6 +39,8 @@ def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256) -> None:
     _show_answers(runs["sampled"])
     page = Path(out, "report.html")
     write_report(page, runs, "Bricks: sampled attention compared with none and dense")
+    if largest:
+        _show_large_sets(runs, largest)
     print(f"\nThe report with curves, confusion matrix and the wrong answers: {page}")
     print(f"{time.perf_counter() - begin:.0f} seconds in all. Your own shapes: sampled-transformer train --help")
 
@@ -83,6 +88,17 @@ def _show_accuracy(runs: dict[str, Path]) -> None:
         result = evaluate(folder / "model.safetensors", samples=8)
         figures = ", ".join(f"{100 * row['accuracy']:.1f} % {kind}" for kind, row in result["figures"].items())
         print(f"  {name:8} {figures}")
+
+
+def _show_large_sets(runs: dict[str, Path], largest: int) -> None:
+    """Say what the comparison above does not show, and measure where linear cost matters."""
+    from ..inference.large_sets import measure, table
+
+    print("\nWith so few points, sampled attention takes about as long as dense attention and is less accurate.")
+    print("Linear cost matters for large sets. The same two networks, one set, one pass, measured now:", flush=True)
+    sizes = [max(1, largest // part) for part in (16, 8, 4, 2, 1)]
+    rows = list(measure({name: runs[name] / "model.safetensors" for name in ("sampled", "dense")}, sizes))
+    print(table(rows, largest))
 
 
 def _show_answers(folder: Path) -> None:

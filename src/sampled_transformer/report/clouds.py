@@ -102,6 +102,7 @@ def side_by_side(clouds: Sequence[Turnable]) -> Any:
             xref="paper",
             yref="paper",
             showarrow=False,
+            xanchor="center",
             yanchor="top",
         )
     legend = {"orientation": "h", "y": -0.02}

@@ -1,0 +1,94 @@
+"""Where linear cost matters: time and memory of whole networks on sets that grow, measured here and now."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from ..support.workers import Announce, ProcessDied, run_in_order
+
+LIMIT = 20.0  # seconds; the next size would take four times as long with dense attention
+
+
+class Measured(NamedTuple):
+    """One forward pass of a network over one set."""
+
+    points: int
+    seconds: float
+    megabytes: float | None  # that the pass added to the memory of a fresh process; None where nobody can say
+
+
+def measure(networks: Mapping[str, Path], sizes: Sequence[int], limit: float = LIMIT) -> Iterator[tuple[str, Measured]]:
+    """Classify sets of these sizes with each network, each in a fresh process, until one pass takes `limit` seconds.
+
+    The sets are random directions with their normals: what a network answers does not matter here.
+    """
+    for name, weights in networks.items():
+        for points in sizes:
+            [(_, found)] = run_in_order(partial(_measure, weights=str(weights)), [[points]], 1)
+            if isinstance(found, ProcessDied):  # not enough memory
+                break
+            yield name, found
+            if found.seconds > limit:
+                break
+
+
+def _measure(chunk: list[int], announce: Announce, weights: str) -> list[Measured]:
+    """Run in a worker, whose memory has seen nothing larger."""
+    import torch
+
+    from ..weights import load_model
+
+    network, description = load_model(weights)
+    network.eval()
+    directions = torch.nn.functional.normalize(
+        torch.randn(1, chunk[0], 3, generator=torch.Generator().manual_seed(0)), dim=2
+    )
+    normals = directions if description.options.get("normals", True) else None
+    announce(0)
+    with torch.inference_mode():
+        half = max(1, chunk[0] // 2)  # the first pass compiles, and its memory stays below that of the second
+        network(directions[:, :half], None if normals is None else normals[:, :half])
+        before, begin = _peak(), time.perf_counter()
+        network(directions, normals)
+        seconds, after = time.perf_counter() - begin, _peak()
+    added = None if before is None or after is None else after - before
+    return [Measured(chunk[0], seconds, added)]
+
+
+def _peak() -> float | None:
+    """The largest memory that this process has had, in megabytes."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def table(rows: Sequence[tuple[str, Measured]], largest: int) -> str:
+    """The measurements as text, and what is left out where a pass would take too long."""
+    lines = []
+    for name in dict.fromkeys(name for name, _ in rows):
+        own = [one for other, one in rows if other == name]
+        for one in own:
+            memory = "" if one.megabytes is None else f", {one.megabytes:,.0f} MB"
+            lines.append(f"  {name:8} {one.points:7,} points: {one.seconds:6.2f} s{memory}")
+        if own[-1].points < largest:
+            lines.append(f"  {name:8} {largest:7,} points: {_guess(own, largest)}")
+    return "\n".join(lines)
+
+
+def _guess(own: Sequence[Measured], largest: int) -> str:
+    """What a pass that was not made would take, if time goes on growing as it did."""
+    if len(own) < 2:
+        return "not measured"
+    one, two = own[-2:]
+    power = math.log(two.seconds / one.seconds) / math.log(two.points / one.points)
+    return f"not measured; about {two.seconds * (largest / two.points) ** power:,.0f} s at the measured n^{power:.1f}"
