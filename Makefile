@@ -7,11 +7,11 @@ export OMP_WAIT_POLICY ?= passive
 # Tests run side by side, so each process gets one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow test-faults lint docs smoke bench clean
+.PHONY: help demo test test-slow test-faults test-browser pictures lint docs smoke bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1|\2/' | \
-		while IFS='|' read -r name text; do printf '  %-11s  %s\n' "$$name" "$$text"; done
+		while IFS='|' read -r name text; do printf '  %-12s  %s\n' "$$name" "$$text"; done
 
 demo: .venv/installed ## train three small networks and write a report (five minutes)
 	$(BIN)/sampled-transformer demo
@@ -24,6 +24,12 @@ test-slow: .venv/installed ## run the tests that take minutes
 
 test-faults: .venv/installed ## kill runs, fill disks, send signals (three minutes); writes results/faults/runs.json
 	FAULTS_RESULTS=results/faults/runs.json $(PYTEST) -m faults
+
+test-browser: .venv/browser docs ## look at every page in a real browser (three minutes)
+	$(PYTEST) -m browser
+
+pictures: .venv/browser ## take the pictures of the documentation anew
+	$(BIN)/python .ci/pictures.py
 
 lint: .venv/installed ## ruff check, ruff format --check and mypy --strict
 	$(BIN)/ruff check .
@@ -44,7 +50,12 @@ clean: ## delete the environments and everything that was built
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report,cluster,sklearn,hub,export,pyg,parquet,remote,ray]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,train,report,cluster,sklearn,hub,export,pyg,parquet,remote,ray,view]"
+	touch $@
+
+.venv/browser: .venv/installed .ci/chromium
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[browser]"
+	.ci/chromium
 	touch $@
 
 # The pages are built from the sources without importing them, so this environment is small.

@@ -53,7 +53,7 @@ def test_a_predicted_number_has_errors_instead_of_accuracies(
     assert main(["evaluate", str(regressor)]) == 0
     assert f"MAE {result['figures']['one pass']['mae']:.4g}, RMSE" in capsys.readouterr().out
     assert main(["evaluate", str(regressor), "--page", str(tmp_path / "p.html")]) == 2
-    assert "page: expected none, because a predicted number has no calibration plot" in capsys.readouterr().err
+    assert "page: expected none, because a predicted number has no classes" in capsys.readouterr().err
 
 
 def test_robustness_with_its_files_and_its_card(

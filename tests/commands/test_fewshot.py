@@ -24,7 +24,7 @@ def test_folds_are_measured_and_continue(
     text = capsys.readouterr().out
     assert re.search(r"^fold 2/2: [\d.]+ %, [\d.]+ s$", text, re.M)
     assert re.search(r"^2-way 4-shot, 2 folds, one pass: [\d.]+ \+- [\d.]+ %$", text, re.M)
-    assert text.endswith("result.json and one file per fold\n")
+    assert text.endswith("result.json and one file per fold, report.html\n")
     assert json.loads(Path("few", "result.json").read_text())["recipe"] == "fewshot-5way-10shot-small"
     assert yaml.safe_load(Path("few", "config.yaml").read_text())["init"] == str(pretrained)
     assert main(words) == 2

@@ -229,3 +229,20 @@ def test_hyphens_are_read_as_underscores() -> None:
     assert command(["--no-per-point", "--mask-ratio", "-1"]) == (False, -1, "")
     with pytest.raises(ValueError, match="got --per-pint; did you mean --per_point"):
         command(["--per-pint"])
+
+
+def test_what_may_be_given_without_a_name_may_lack() -> None:
+    def show(shown: str | None = None, port: int = 1) -> tuple[str | None, int]:
+        """Show something.
+
+        Args:
+            shown: What.
+            port: Where.
+        """
+        return shown, port
+
+    show.positional = {"shown": "file|pack"}  # type: ignore[attr-defined]
+    command = Command("program show", show)
+    assert command([]) == (None, 1)
+    assert command(["chair.off", "--port", "2"]) == ("chair.off", 2)
+    assert "program show [FILE|PACK] [options]" in command.parser().format_usage()

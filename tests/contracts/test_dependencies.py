@@ -34,8 +34,8 @@ def imported() -> set[str]:
 
 
 def declared() -> set[str]:
-    """The modules that the package's dependencies and extras install, without the tools of development."""
-    extras = [values for name, values in PROJECT["optional-dependencies"].items() if name != "dev"]
+    """The modules that the package's dependencies and extras install, without the tools of development and tests."""
+    extras = [values for name, values in PROJECT["optional-dependencies"].items() if name not in ("dev", "browser")]
     return {module(each) for group in (PROJECT["dependencies"], *extras) for each in group}
 
 

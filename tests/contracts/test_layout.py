@@ -28,7 +28,7 @@ FLOORS = [
     ["weights"],
     ["training", "inference", "clustering"],
     ["estimators"],
-    ["pretrained", "report"],
+    ["pretrained", "report", "view"],
     ["commands"],
     ["cli", "__main__", "__init__"],
 ]

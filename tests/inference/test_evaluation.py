@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sampled_transformer.data import DataError, write_pack
-from sampled_transformer.inference.evaluation import ONE_PASS, evaluate, mistakes, table
+from sampled_transformer.inference.evaluation import ONE_PASS, evaluate, table
 from sampled_transformer.inference.trained import cycle_probabilities
 from sampled_transformer.models import create_model
 from sampled_transformer.weights import Description, WeightsError, load_model, save_model
@@ -112,18 +112,3 @@ def test_what_cannot_be_evaluated(weights, tmp_path, make_pack):
     write_pack(make_pack(5, 1, normals=False), tmp_path / "test.npz")
     with pytest.raises(DataError, match="expected normals, got none"):
         evaluate(weights, str(tmp_path))
-
-
-def test_mistakes_come_most_confident_first(weights, make_pack):
-    found, count = mistakes(weights, most=4)
-    confusion = np.array(evaluate(weights)["confusion"])
-    assert count == confusion.sum() - confusion.trace()
-    assert len(found) == min(4, count) > 1
-    probabilities = [mistake.probability for mistake in found]
-    assert probabilities == sorted(probabilities, reverse=True)
-    pack = make_pack(5, 1)
-    for mistake in found:
-        assert mistake.truth != mistake.answer
-        number = pack.names.tolist().index(mistake.name)
-        assert pack.classes[pack.labels[number]] == mistake.truth
-        np.testing.assert_array_equal(mistake.points, pack.batch(number).points[0])

@@ -10,7 +10,7 @@ import trimesh
 
 from sampled_transformer.data.axes import AXES, turn
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.files import read_shape
+from sampled_transformer.data.files import read_raw, read_shape
 from sampled_transformer.inference.prepared import prepare_sets, prepare_sides
 from sampled_transformer.training.loading import View
 
@@ -192,3 +192,15 @@ def test_columns_that_are_not_used_are_noted(tmp_path: Path) -> None:
     for up in (None, "y"):
         (one,), _ = prepare_sets(POSITIONS, tmp_path / "a.txt", up=up)
         assert one.notes == ("columns 4 to 5 not used",)
+
+
+def test_what_a_reader_gives_is_prepared_as_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "cloud.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(70, 3)))
+    view = View("bricks", 32, True, "z")
+    [of_file], _ = prepare_sets(view, path, up="y")
+    [of_raw], form = prepare_sets(view, read_raw(path), up="y")
+    assert form == "one"
+    assert torch.equal(of_file.points, of_raw.points)
+    with pytest.raises(DataError, match="normals: expected None for a mesh or cloud that was read"):
+        prepare_sets(view, read_raw(path), np.zeros((70, 3)))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
-from sampled_transformer.cli import main
 from sampled_transformer.inference.calibration import calibration
-from sampled_transformer.report.calibration import calibration_page, diagram, fifths
+from sampled_transformer.report.calibration import diagram, fifths, sections
 
 
 def result() -> dict:
@@ -18,25 +15,21 @@ def result() -> dict:
     return {"data": "<mine>", "shapes": 3, "points": 8, "command": "evaluate", "calibration": found}
 
 
+def page(found: dict) -> str:
+    return "".join(sections(found["calibration"]))
+
+
 def test_the_page_names_everything() -> None:
-    page = calibration_page(result())
-    assert "Calibration on &lt;mine&gt;" in page
-    assert "averaged over 2 cycles" in page
-    assert "Spread over cycles" in page
+    assert "averaged over 2 cycles" in page(result())
+    assert "Spread over cycles" in page(result())
 
 
 def test_the_page_shows_how_it_was_before_the_temperature() -> None:
     fitted = result()
     passes = torch.tensor([[[0.9, 0.1], [0.8, 0.2]]])
     fitted["calibration"] = calibration(passes, torch.tensor([0, 1]), temperature=0.5)
-    assert "one pass, before the temperature" in calibration_page(fitted)
-    assert "before the temperature" not in calibration_page(result())
-
-
-def test_evaluate_writes_it(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    assert main(["evaluate", "bricks", "--samples", "2", "--page", str(page)]) == 0
-    assert "Calibration on bricks" in page.read_text("utf-8")
+    assert "one pass, before the temperature" in page(fitted)
+    assert "before the temperature" not in page(result())
 
 
 def test_the_diagram_has_a_line_per_way_and_a_dot_per_bin() -> None:

@@ -4,7 +4,7 @@ import builtins
 
 import pytest
 
-from sampled_transformer.report.page import as_html, document, graph_objects
+from sampled_transformer.report.page import as_html, document, graph_objects, table
 
 
 def test_the_title_is_escaped_and_the_body_is_not() -> None:
@@ -36,3 +36,23 @@ def test_without_plotly_the_error_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ValueError, match=r'pip install "sampled-transformer\[report\]"'):
         graph_objects()
+
+
+def test_pages_are_for_light_and_dark_and_for_phones() -> None:
+    page = document("page", [])
+    assert "prefers-color-scheme: dark" in page
+    assert "width=device-width" in page
+
+
+def test_a_wide_figure_is_scrolled_and_others_fit_the_page() -> None:
+    figure = graph_objects().Figure()
+    figure.update_layout(width=900)
+    assert "min-width:700px" in as_html(figure, least_width=700)
+    assert figure.layout.width is None
+
+
+def test_tables_escape_everything() -> None:
+    assert table(("<run>", "a"), [("<b>", "1")]) == (
+        '<div class="wide"><table><thead><tr><th>&lt;run&gt;</th><th class="number">a</th></tr></thead>'
+        '<tbody><tr><td>&lt;b&gt;</td><td class="number">1</td></tr></tbody></table></div>'
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer.report.run_page import drawing, read_metrics
+from sampled_transformer.report.run_page import curves, kind_of, read_metrics
 
 SMALL = ["--options.dim", "16", "--options.hidden", "16", "--data.points", "16", "--epochs", "2", "--data", "bricks"]
 
@@ -53,7 +53,7 @@ def test_a_run_has_its_page(runs: dict[str, Path]) -> None:
     matrix = np.array(result["confusion"])
     assert f"{matrix.sum() - matrix.trace()} of 408 test shapes" in text
     assert page.tags.count("svg") == 24
-    assert page.sources == []  # the page loads nothing from elsewhere
+    assert page.sources == ["data:,"]  # an empty icon; the page loads nothing from elsewhere
     assert result["command"] in text
 
 
@@ -75,9 +75,27 @@ def test_metrics_are_numbers(runs: dict[str, Path]) -> None:
     assert all(0 <= row["test_accuracy"] <= 1 for row in rows)
 
 
-def test_a_drawing_shows_what_faces_the_viewer() -> None:
-    points = np.array([[0, 0, 0.5], [0, 0, -0.5], [0.3, 0.2, 0.5]])
-    up = np.array([[0, 0, 1.0], [0, 0, -1.0], [0, 0, 1.0]])
-    assert drawing(points).count("<circle") == 3
-    assert drawing(points, up).count("<circle") == 2
-    assert drawing(np.zeros((4, 3))).count('cx="80.0" cy="80.0"') == 4
+def test_a_run_says_how_it_was_made(runs: dict[str, Path]) -> None:
+    text = (runs["sampled"] / "report.html").read_text("utf-8")
+    assert "torch 2." in text
+    assert (runs["sampled"] / "config.yaml").read_text("utf-8").splitlines()[0] in text
+    for title in ("Confusion matrix", "Classes", "Most confused", "Mistakes", "Calibration"):
+        assert f"<h2>{title}</h2>" in text
+    assert len(text) < 8_000_000
+    assert text.count("plotly.js v") == 1  # its script is there once
+
+
+def test_accuracies_are_drawn_from_nothing_to_all(runs: dict[str, Path]) -> None:
+    rows = {"run": read_metrics(runs["none"] / "metrics.csv")}
+    assert curves(rows, "test_accuracy", "accuracy", percent=True).layout.yaxis.range == (0, 1.02)
+
+
+def test_runs_of_different_commands_are_not_compared(
+    runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "result.json").write_text(json.dumps({"command": "sampled-transformer fewshot x --data y"}))
+    assert (kind_of(runs["none"]), kind_of(other), kind_of(tmp_path)) == ("train", "fewshot", "train")
+    assert main(["report", str(runs["none"]), str(other), "--out", str(tmp_path / "page.html")]) == 2
+    assert "runs: expected runs of one command, got fewshot and train" in capsys.readouterr().err

@@ -26,16 +26,18 @@ from ..data.formats.text import is_number
 from ..models.mixture import Mixture, MixtureNetwork
 from ..randomness import is_random
 from ..support.atomic import atomic_write
+from ..support.palette import hexadecimal
 from ..support.printable import printable
 from .evaluation import best_of, load_mixture_network
 from .likelihood import assign, em_step, log_likelihood
 from .number import AUTO, check_number, with_clusters
+from .settings import MixtureOptions
 
 TEXT = (".csv", ".txt", ".xyz", ".pts")
 SCANS = (".xyz", ".pts")  # in these, the columns after the three coordinates are normals or colours
 LARGEST = 1e150  # largest coordinate; the squares of larger numbers overflow
 MESH_POINTS = 2048  # points drawn from the surface of a mesh
-COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+COLOURS = tuple(hexadecimal(number) for number in range(10))
 MOST_DRAWN = 5000  # points in a picture; more would only make it slow
 SHARES = (1.0, 0.8, 0.63, 0.5, 0.4)  # we scale the points to these shares of the largest extent of a training set
 SMALLEST_BOX = 1e-6  # relative to the scale of all points; differences below this are rounding errors
@@ -106,7 +108,26 @@ def fit(
     network, _, trained_on = load_mixture_network(weights, device)
     check_number(clusters, network.components)
     points, columns = read_table_of_points(path, network.inputs)
-    check_clusters(points, 1 if clusters == AUTO else int(clusters), printable(path))
+    settings: Any = {"refine": refine, "samples": samples, "clusters": clusters, "columns": columns}
+    return fit_points(network, trained_on, points, str(path), **settings)
+
+
+def fit_points(
+    network: MixtureNetwork,
+    trained_on: MixtureOptions,
+    points: np.ndarray,
+    name: str,
+    *,
+    refine: int = 0,
+    samples: int = 1,
+    clusters: int | str = AUTO,
+    columns: tuple[str, ...] = (),
+) -> Clusters:
+    """`fit` for points (n, D) in memory.
+
+    `trained_on` says what sets the network knows, `name` is for messages, and `columns` are the names of the axes.
+    """
+    check_clusters(points, 1 if clusters == AUTO else int(clusters), printable(name))
     central = central_points(points)
     frame, mixture = likeliest(network, points, central, trained_on.spread + trained_on.deviation, samples)
     scaled = torch.from_numpy(frame.into(points))[None]  # float64, because float32 is too coarse for map coordinates
@@ -114,7 +135,7 @@ def fit(
     for _ in range(refine):
         mixture = em_step(scaled, mixture)
     return Clusters(
-        str(path),
+        name,
         points,
         mixture.log_weights[0].exp().numpy(),
         mixture.means[0].numpy() * frame.scale + frame.centre,

@@ -29,6 +29,7 @@ from .segment_evaluate import segment_evaluate
 from .segment_predict import segment_predict
 from .segment_train import segment_train
 from .train import train
+from .view import view
 from .weights_info import weights_info
 from .weights_list import weights_list
 
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Function | dict[str, Function]] = {
     "features": features,
     "export": export,
     "report": report,
+    "view": view,
     "cluster": {"train": cluster_train, "evaluate": cluster_evaluate, "fit": cluster_fit},
     "segment": {"train": segment_train, "evaluate": segment_evaluate, "predict": segment_predict},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..clustering.settings import ClusterSettings
+from .extras import with_report
 
 
 def cluster_train(settings: ClusterSettings, resume: bool = False) -> None:
@@ -15,7 +16,8 @@ def cluster_train(settings: ClusterSettings, resume: bool = False) -> None:
 
     result = train(settings, resume)
     print(figures_line(result["figures"]))
-    print(f"{settings.out}: {result['seconds']:.0f} s; model.safetensors, metrics.csv, result.json")
+    written = with_report(settings.out, "model.safetensors, metrics.csv, result.json")
+    print(f"{settings.out}: {result['seconds']:.0f} s; {written}")
 
 
 def figures_line(figures: dict[str, float]) -> str:

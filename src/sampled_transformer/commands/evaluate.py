@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from ..training.settings import Up
@@ -39,7 +41,8 @@ def evaluate(
         batch: Shapes per forward pass.
         up: Axis that is up in a folder of shapes or in a pack; "auto" as in `data pack` (default: as in training).
         device: Device (default: GPU if available).
-        page: HTML file for a calibration plot of a classifier: is the network right as often as it says?
+        page: HTML file about a classifier's answers: classes, confusions, mistakes, and whether it is right as often
+            as it says (default: evaluation.html in the folder of a run, if plotly is installed).
         json: Print everything as JSON, with the whole confusion matrix, or every predicted number.
         robustness: Measure a classifier on corrupted shapes instead: fewer points, noise, outliers, missing parts,
             rotations, other scales, no normals. The options below belong to this one.
@@ -54,7 +57,6 @@ def evaluate(
     from ..data.repack import shapes_below
     from ..inference import evaluation, regression
     from ..inference.target import target_of
-    from ..report.calibration import write_page
     from ..report.page import graph_objects
     from ..weights import describe_model, find_weights
 
@@ -74,17 +76,33 @@ def evaluate(
     target = target_of(describe_model(path), path)
     if page is not None:
         if target is not None:
-            raise ValueError(f"page: expected none, because a predicted number has no calibration plot, got {page}")
+            raise ValueError(f"page: expected none, because a predicted number has no classes, got {page}")
         graph_objects()  # report a missing extra before the evaluation
         if Path(page).is_dir() or not Path(page).absolute().parent.is_dir():
             raise ValueError(f"page: expected a file in a folder that exists, got {page}")
+    elif target is None and Path(weights).is_dir() and find_spec("plotly") is not None:
+        page = str(Path(weights, "evaluation.html"))
     task = evaluation if target is None else regression
+    begin = perf_counter()
     result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device, up=axis)
     result["weights"] = weights
     print(dumps(result, indent=2) if json else task.table(result))
     if page is not None:
-        write_page(Path(page), result)
+        from ..inference.review import Review
+        from ..report.evaluation_page import write_page
+
+        made = {"seconds": perf_counter() - begin, "command": _measured(result, samples, votes)}
+        write_page(Path(page), {**result, **made}, Review.of(path, data, root, device, axis))
         print(f"{page}: written", file=sys.stderr)
+
+
+def _measured(result: dict[str, Any], samples: int, votes: int) -> str:
+    """The command that measures the same; of paths only the last part, as in `_command`."""
+    from shlex import quote
+
+    words = ["sampled-transformer evaluate", quote(Path(result["weights"]).name)]
+    words += ["--data", quote(Path(result["data"]).name), "--samples", str(samples)]
+    return " ".join([*words, *(["--votes", str(votes)] if votes else [])])
 
 
 def _robustness(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..support.printable import printable
 from ..training.settings import FewShotSettings
-from .extras import training_module
+from .extras import training_module, with_report
 from .upright import with_settled_up
 
 
@@ -29,4 +29,5 @@ def fewshot(settings: FewShotSettings, resume: bool = False) -> None:
             mean, deviation = (100 * result["figures"][name][key] for key in ("mean", "deviation"))
             task = f"{settings.way}-way {settings.shot}-shot, {settings.folds} folds"
             print(f"{task}, {label}: {mean:.2f} +- {deviation:.2f} %")
-    print(f"{printable(settings.out)}: {result['seconds']:.0f} s; result.json and one file per fold")
+    written = with_report(settings.out, "result.json and one file per fold")
+    print(f"{printable(settings.out)}: {result['seconds']:.0f} s; {written}")

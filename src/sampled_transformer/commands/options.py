@@ -65,6 +65,7 @@ class Option:
     group: str = ""
     positional: str | None = None  # the shown name of an option that is given without a name
     short: bool = False  # whether `--data` is short for `--data.source`
+    may_lack: bool = False  # whether one may leave out what is given without a name
 
     @property
     def is_switch(self) -> bool:
@@ -122,7 +123,8 @@ class Command:
 
     Args:
         name: Its words, such as "sampled-transformer data pack".
-        function: What it does. A parameter called `settings` is a dataclass whose fields become options.
+        function: What it does. A parameter called `settings` is a dataclass whose fields become options. Its attribute
+            `positional`, if it has one, maps parameters that may be given without a name to the names that help shows.
     """
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
@@ -144,7 +146,7 @@ class Command:
 
     def options(self) -> Iterator[Option]:
         """The options of the command line."""
-        shown = {} if self.settings is None else self.settings.positional
+        shown = getattr(self.function, "positional", {}) if self.settings is None else self.settings.positional
         hidden = () if self.settings is None else self.settings.fixed
         for name, one in self.fields.items():
             if is_dataclass(one.kind):
@@ -154,12 +156,14 @@ class Command:
                         yield Option(f"{name}.{below.name}", below, one.help or name, short=below.name == short)
             elif name not in hidden:
                 unnamed = self.settings is None and one.default is MISSING
-                yield Option(name, one, positional=name if unnamed else shown.get(name))
+                may_lack = self.settings is None and name in shown
+                yield Option(name, one, positional=name if unnamed else shown.get(name), may_lack=may_lack)
 
     def parser(self, words: Sequence[str] = ()) -> Parser:
         """The parser of the command. Free options such as --options.dim are declared if the words name them."""
         options = list(self.options())
-        unnamed = [option.positional.upper() for option in options if option.positional is not None]
+        shown = [(option, option.positional.upper()) for option in options if option.positional is not None]
+        unnamed = [f"[{name}]" if option.may_lack else name for option, name in shown]
         needed = [f"{one.name} {one.metavar}" for one in options if one.required and one.positional is None]
         usage = " ".join([self.name, *unnamed, *needed, "[options]"])
         text = inspect.cleandoc(self.function.__doc__ or "").partition("\nArgs:\n")[0].strip()
@@ -294,6 +298,8 @@ def _declare(parser: argparse._ActionsContainer, option: Option) -> None:
     """Add an option to a parser; argparse keeps the words, which `trees.read_word` turns into values."""
     if option.positional is not None:
         several = {"nargs": "+"} if get_origin(option.field.kind) is list else {}
+        if option.may_lack:
+            several = {"nargs": "?"}
         parser.add_argument(option.path, metavar=option.positional.upper(), help=option.help, **several)  # type: ignore[arg-type]
     elif option.is_switch:
         names = [option.name, f"--no-{option.path}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..training.settings import PretrainSettings
-from .extras import training_module
+from .extras import training_module, with_report
 from .upright import with_settled_up
 
 
@@ -19,4 +19,5 @@ def pretrain(settings: PretrainSettings, resume: bool = False) -> None:
     row = result["figures"]["last epoch"]
     probed = f", probe {100 * row['probe_accuracy']:.2f} % (on training shapes)" if "probe_accuracy" in row else ""
     print(f"last epoch, {row['epoch']:.0f}: loss {row['train_loss']:.4f}{probed}")
-    print(f"{settings.out}: {result['seconds']:.0f} s; model.safetensors, metrics.csv, result.json")
+    written = with_report(settings.out, "model.safetensors, metrics.csv, result.json")
+    print(f"{settings.out}: {result['seconds']:.0f} s; {written}")

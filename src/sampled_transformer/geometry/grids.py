@@ -39,9 +39,9 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
         ptr: (sets + 1,), the start and end of each set.
         shift: Moves the grid: one number, or (sets, dimension).
     """
-    points, settled = check_points(points, "points", None, ptr)
-    assert settled is not None
-    ptr = settled
+    points, checked = check_points(points, "points", None, ptr)
+    assert checked is not None
+    ptr = checked
     total, dimension = points.shape
     if dimension > 3:
         raise ValueError(f"points: expected at most 3 coordinates for a grid, got {dimension}")

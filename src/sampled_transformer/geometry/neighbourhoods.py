@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Level:
-    """Points of one resolution, packed, with their neighbours; `step` leads to the next one (None: it is the last)."""
+    """Points of one resolution, packed, with their neighbours; `step` leads to the next one (None: there is none)."""
 
     points: Tensor  # (m, 3)
     ptr: Tensor  # (sets + 1,)

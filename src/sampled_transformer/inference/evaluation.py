@@ -6,7 +6,7 @@ The main figure is one pass. Averages over cycles and votes over augmentations a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,45 +142,6 @@ def load_test_split(
         fewest = pack.counts().min()
         raise DataError(f"{printable(source)}: expected at least {view.points} points per shape, got {fewest}")
     return view, pack, source
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A misclassified test shape."""
-
-    name: str
-    truth: str
-    answer: str
-    probability: float  # of the answer
-    points: np.ndarray  # (n, 3), as stored
-    normals: np.ndarray | None
-
-
-def mistakes(weights: Path, most: int = 24, device: str | None = None) -> tuple[list[Mistake], int]:
-    """The `most` mistakes with the highest probability in one pass over the test split, and the number of mistakes."""
-    place = pick_device(device)
-    network, view, pack, _ = load_with_test_split(weights, None, None, place)
-    assert pack.labels is not None
-    temperature = temperature_of(describe_model(weights), weights)
-    probabilities = _passes(network, pack, view, 1, 0, 64, place, Ask(temperature))[0][ONE_PASS]
-    confidence, answers = probabilities.max(1)
-    wrong = torch.nonzero(answers != torch.from_numpy(pack.labels)).squeeze(1)
-    wrong = wrong[confidence[wrong].argsort(descending=True, stable=True)]
-    shown = wrong[:most].numpy()
-    shapes = pack.batch(shown)
-    normals = None if shapes.normals is None else shapes.normals.numpy()
-    found = [
-        Mistake(
-            pack.names[i] if pack.names is not None else f"number {i}",
-            pack.classes[pack.labels[i]],
-            pack.classes[answers[i]],
-            float(confidence[i]),
-            shapes.points[number].numpy(),
-            None if normals is None else normals[number],
-        )
-        for number, i in enumerate(shown.tolist())
-    ]
-    return found, len(wrong)
 
 
 def with_classes(pack: Pack, classes: tuple[str, ...] | Any, where: str) -> Pack:

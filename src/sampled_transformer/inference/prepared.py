@@ -63,7 +63,8 @@ def prepare_sides(
     Args:
         view: How the network sees shapes.
         points: One set: an array (n, 3), or (n, 6) with unit normals, a file, or a trimesh. Several sets: an array
-            (batch, n, 3) or (batch, n, 6), or a list of any of these. Arrays may be numpy's or torch's.
+            (batch, n, 3) or (batch, n, 6), or a list of any of these. Arrays may be numpy's or torch's. What `read_raw`
+            gives is one set, too.
         normals: Normals of the points in the same form, if points are arrays.
         name: Text that seeds the draw instead of the points themselves, see `read_shape`.
         up: The axis that is up in the sets, which are turned as the network expects them (default: what the format of
@@ -80,6 +81,8 @@ def prepare_sides(
 
 
 def _split(points: Any) -> tuple[list[Any], Form]:
+    if isinstance(points, Mesh | Cloud):  # tuples themselves
+        return [points], "one"
     if isinstance(points, Tensor) and points.is_nested:
         return list(points.unbind()), "list"
     if isinstance(points, list | tuple):
@@ -112,6 +115,9 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
         where = printable(path)
         _refuse_normals(normals, "a file")
         raw, standard = read_raw(path), standard_up(path)
+    elif isinstance(one, Mesh | Cloud):
+        _refuse_normals(normals, "a mesh or cloud that was read")
+        raw = one
     elif _is_trimesh(one):
         _refuse_normals(normals, "a trimesh")
         with named_errors(where):

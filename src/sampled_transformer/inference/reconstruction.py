@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,25 +60,38 @@ def reconstruct(
     if not isinstance(network, MaskedAutoencoder):
         raise WeightsError(f"{printable(weights)}: expected a 'mae', got {description.model!r}")
     if mask_ratio is not None:
-        network.mask_ratio = mask_ratio
-    masked = masked_count(network.groups, network.mask_ratio)
+        masked_count(network.groups, mask_ratio)  # refuse nonsense before we read the file
     view = view_of(description, weights)
     shape = read_shape(file, points=view.points, normals="none", up=up)
     points, _ = view.transforms()[1](torch.from_numpy(shape.points)[None])
-    outcome = network.reconstruct(points.to(place), torch.Generator().manual_seed(seed))
-    original = points[0]
+    repeated = f"only {shape.distinct} points; repeated some to get the {view.points} the network reads"
+    clouds = reconstruct_points(network, points[0], mask_ratio, seed)
+    return replace(clouds, note=repeated) if shape.distinct < view.points else clouds
+
+
+@torch.inference_mode()
+def reconstruct_points(
+    network: MaskedAutoencoder, points: Tensor, mask_ratio: float | None = None, seed: int = 0
+) -> Clouds:
+    """`reconstruct` for points (n, 3) as the network reads them."""
+    place, before = next(network.parameters()).device, network.mask_ratio
+    ratio = before if mask_ratio is None else mask_ratio
+    masked = masked_count(network.groups, ratio)
+    try:
+        network.mask_ratio = ratio
+        outcome = network.reconstruct(points[None].to(place), torch.Generator().manual_seed(seed))
+    finally:
+        network.mask_ratio = before
     # We look up the visible points in the original by distance: groups overlap, and subtracting and adding a centre
     # changes the last digit.
-    _, squared = nearest_neighbours(_absolute(outcome.visible).cpu()[None], 1, queries=points)
-    repeated = f"only {shape.distinct} points; repeated some to get the {view.points} the network reads"
+    _, squared = nearest_neighbours(_absolute(outcome.visible).cpu()[None], 1, queries=points[None])
     return Clouds(
-        original[squared[0, :, 0] < SAME].numpy(),
+        points[squared[0, :, 0] < SAME].numpy(),
         _absolute(Groups(outcome.masked.centres, outcome.rebuilt)).cpu().numpy(),
-        original.numpy(),
+        points.numpy(),
         float(outcome.loss()),
         masked,
         network.groups,
-        repeated if shape.distinct < view.points else "",
     )
 
 

@@ -24,8 +24,7 @@ def plan_outputs(files: Sequence[str], out: Path, force: bool = False) -> Output
     """The result of every file: the same name in `out`; of files in a folder, the same path below it."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"out: expected a folder, got the file {printable(out)}")
-    plan = Outputs()
-    taken: dict[Path, Path] = {}
+    plan, taken = Outputs(), dict[Path, Path]()
     for source, target in _pairs(files, out, plan):
         try:
             written = settled_name(source, target)

@@ -21,7 +21,7 @@ class Tile(NamedTuple):
         """How far points (n, 3) lie outside the rectangle along the ground; 0 inside."""
         ground = points[:, :2]
         outside: np.ndarray = np.maximum(self.lower - ground, ground - self.upper).max(1)
-        return outside.clip(0.0)
+        return outside.clip(min=0.0)
 
 
 def slices(total: int) -> Iterator[slice]:

@@ -60,14 +60,15 @@ class LocalMerge(nn.Module):
             offsets = level.all_offsets if self.training and rows is None else level.offsets(which)
             if self.deep is None:
                 return neighbour_max(points, self.offset.weight, neighbours, offsets) + own[some]
-            y: Tensor = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
+            y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
             y = y + (self.offset(offsets.to(x.dtype)) + own[some].unsqueeze(1))
-            y = self.deep(y.flatten(0, 1)).unflatten(0, neighbours.shape)
+            deep: Tensor = self.deep(y.flatten(0, 1))
+            candidates = deep.view(*neighbours.shape, -1)
             # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
-            return y.max(1).values if torch.is_grad_enabled() else y.amax(1)
+            return candidates.max(1).values if torch.is_grad_enabled() else candidates.amax(1)
 
-        y: Tensor = self.norm(in_chunks(merged, len(own), self.training))
-        return y.relu()
+        merges: Tensor = self.norm(in_chunks(merged, len(own), self.training))
+        return merges.relu()
 
 
 class LocalBlock(nn.Module):
@@ -109,15 +110,17 @@ class Interpolate(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor, step: Step) -> Tensor:
         """Features (m, fine) and (m', coarse) -> (m, fine)."""
-        y = self.coarse(y)  # before it is spread over more points: the sum of what a matrix makes is the same
+        coarse: Tensor = self.coarse(
+            y
+        )  # before it is spread over more points: the sum of what a matrix makes is the same
 
         def spread(some: slice) -> Tensor:
             cells = step.cells[some]
-            found: Tensor = y.index_select(0, cells.flatten()).unflatten(0, cells.shape)
-            return (found * step.shares[some].to(y.dtype).unsqueeze(2)).sum(1)
+            found = coarse.index_select(0, cells.flatten()).view(*cells.shape, -1)
+            return (found * step.shares[some].to(coarse.dtype).unsqueeze(2)).sum(1)
 
-        found: Tensor = self.norm(self.fine(x) + in_chunks(spread, len(x), self.training))
-        return found.relu()
+        both: Tensor = self.norm(self.fine(x) + in_chunks(spread, len(x), self.training))
+        return both.relu()
 
 
 def in_chunks(function: Callable[[slice], Tensor], total: int, at_once: bool) -> Tensor:

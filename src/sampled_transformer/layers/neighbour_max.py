@@ -32,7 +32,8 @@ def neighbour_max(x: Tensor, weight: Tensor, neighbours: Tensor, offsets: Tensor
     if neighbours.shape[1] > MOST:
         raise ValueError(f"neighbours: expected at most {MOST}, got {neighbours.shape[1]}")
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        found: Tensor = _NeighbourMax.apply(x, weight, neighbours, offsets)  # type: ignore[no-untyped-call]
+        apply: Any = _NeighbourMax.apply  # torch gives it no types
+        found: Tensor = apply(x, weight, neighbours, offsets)
         return found
     return _largest(x, weight, neighbours, offsets, 0)
 

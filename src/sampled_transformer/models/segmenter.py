@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
@@ -162,8 +162,8 @@ class Segmenter(nn.Module):
         if ptr is not None:
             return restore_form(logits, source)
         if mask is None:
-            return cast(Tensor, logits.unflatten(0, source.shape[:2]))
-        padded = logits.new_zeros(*mask.shape, logits.shape[1])
+            return logits.view(*source.shape[:2], logits.shape[1])
+        padded: Tensor = logits.new_zeros(*mask.shape, logits.shape[1])
         padded[mask] = logits
         return padded
 
@@ -185,13 +185,13 @@ class Segmenter(nn.Module):
             level = levels[number]
             assert level.step is not None
             x = self.interpolate[number](fine.pop(), x, level.step)
-            for block in cast(nn.ModuleList, self.up[number]):
+            for block in _listed(self.up[number]):
                 x = block(x, level)
         return x
 
     def _level(self, number: int, x: Tensor, level: Level) -> Tensor:
         """Local blocks, then attention across all points of the level."""
-        for block in cast(nn.ModuleList, self.local[number]):
+        for block in _listed(self.local[number]):
             x = block(x, level)
         key = str(number + 1)
         if key not in self.blocks:
@@ -208,8 +208,11 @@ class Segmenter(nn.Module):
         return x
 
     def _label(self, points: Tensor, columns: Mapping[str, Tensor], ptr: Tensor, spacing: Tensor | None) -> Tensor:
-        """Logits of packed points. In evaluation they are sorted along a curve: neighbours in space lie close in
-        memory, and the order in which the points came does not matter."""
+        """Logits of packed points.
+
+        In evaluation they are sorted along a curve: neighbours in space lie close in memory, and the order in which the
+        points came does not matter.
+        """
         if self.training or self.keyed_by != "points" or len(points) == 0:
             return self.head(self.forward_points(points, columns, ptr, spacing))  # type: ignore[no-any-return]
         order = space_filling_order(points, "morton", bits=CURVE_BITS, ptr=ptr)
@@ -261,6 +264,11 @@ class Segmenter(nn.Module):
                 raise ValueError(f"features: expected {name!r} of width {width}, got none")
             if name in given and given[name].shape[-1] != width:
                 raise ValueError(f"features: expected {name!r} of width {width}, got {describe(given[name])}")
+
+
+def _listed(modules: nn.Module) -> Iterator[nn.Module]:
+    """The modules of a list of lists, of which torch's types know only that they are modules."""
+    return modules.children()
 
 
 def _per_level(name: str, value: int | Sequence[int], levels: int) -> list[int]:

@@ -1,37 +1,25 @@
-"""The calibration page of one evaluation: a reliability diagram, and accuracy by spread over cycles."""
+"""What pages show of a calibration: a reliability diagram, and accuracy by spread over cycles."""
 
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from ..inference.calibration import table
-from ..support.atomic import atomic_write
-from .page import COLOURS, as_html, document, graph_objects
+from .page import COLOURS, as_html, graph_objects
 
 
-def write_page(path: Path, result: dict[str, Any]) -> None:
-    """Write the calibration page for a result of `evaluate`."""
-    page = calibration_page(result)
-    with atomic_write(path) as file:
-        file.write(page.encode("utf-8"))
-
-
-def calibration_page(result: dict[str, Any]) -> str:
-    """The calibration page as HTML."""
-    found = result["calibration"]
-    title = f"Calibration on {result['data']}"
+def sections(found: dict[str, Any], script: bool = False) -> list[str]:
+    """The parts of a page about a calibration. `script` embeds plotly's script into the first figure."""
     body = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p>{result['shapes']} test shapes, {result['points']} points each. A network is calibrated if about 80 % of "
-        "the answers to which it gives a probability of 80 % are correct: its points lie on the diagonal. Above the "
-        "diagonal the network is underconfident, below it overconfident.</p>",
-        as_html(diagram(found["ways"] | _before(found)), script=True),
+        "<h2>Calibration</h2>",
+        "<p>A network is calibrated if about 80 % of the answers to which it gives a probability of 80 % are correct: "
+        "its points lie on the diagonal. Above the diagonal the network is underconfident, below it overconfident.</p>",
+        as_html(diagram(found["ways"] | _before(found)), script),
     ]
     if "spread" in found:
         body += ["<h2>Spread over cycles</h2>", as_html(fifths(found["spread"]["fifths"]))]
-    return document(title, [*body, f"<pre>{escape(table(found))}</pre>"])
+    return [*body, f"<pre>{escape(table(found))}</pre>"]
 
 
 def _before(found: dict[str, Any]) -> dict[str, Any]:
@@ -57,8 +45,8 @@ def diagram(ways: dict[str, Any]) -> Any:
             hovertemplate="probability %{x:.0%}, accuracy %{y:.0%}, %{customdata} shapes<extra></extra>",
         )
     page.update_layout(template="plotly_white", height=520, width=640, margin={"t": 20})
-    page.update_xaxes(title="probability of the answer", range=[0, 1.03], tickformat=".0%")
-    page.update_yaxes(title="accuracy", range=[0, 1.03], tickformat=".0%")
+    page.update_xaxes(title="probability of the answer", range=[0, 1.02], tickformat=".0%")
+    page.update_yaxes(title="accuracy", range=[0, 1.02], tickformat=".0%")
     return page
 
 
@@ -75,5 +63,5 @@ def fifths(rows: list[dict[str, Any]]) -> Any:
         )
     page.update_layout(template="plotly_white", height=360, width=640, margin={"t": 20})
     page.update_xaxes(title="standard deviation over cycles (mean over a fifth of the shapes)", tickformat=".1%")
-    page.update_yaxes(range=[0, 1.03], tickformat=".0%")
+    page.update_yaxes(range=[0, 1.02], tickformat=".0%")
     return page

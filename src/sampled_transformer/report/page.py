@@ -1,4 +1,4 @@
-"""What all pages share. Every page is one self-contained file, which also opens offline."""
+"""What all pages share. Every page is one self-contained file, which also opens offline, in light and in dark."""
 
 from __future__ import annotations
 
@@ -6,27 +6,43 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ..support.palette import PALETTE, hexadecimal
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+# plotly writes colours into its drawing, so the rules for text and paper in the dark override them.
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-h1, h2 { font-weight: 600 } h2 { margin-top: 2.5rem }
+:root { color-scheme: light dark; --ink: #222; --paper: #fff; --line: #ddd; --soft: #666; --code: #f3f3f3 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ddd; --paper: #16181c; --line: #3a3e45; --soft: #9a9fa8; --code: #24272d }
+}
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
+body { color: var(--ink); background: var(--paper) }
+h1, h2 { font-weight: 600; overflow-wrap: anywhere } h2 { margin-top: 2.5rem }
 table { border-collapse: collapse } th, td { padding: .3rem .9rem .3rem 0; text-align: left }
-td.number, th.number { text-align: right } tbody tr { border-top: 1px solid #ddd }
-code { background: #f3f3f3; padding: .1rem .3rem; border-radius: 3px; overflow-wrap: anywhere }
+td.number, th.number { text-align: right } tbody tr { border-top: 1px solid var(--line) }
+code { background: var(--code); padding: .1rem .3rem; border-radius: 3px; overflow-wrap: anywhere }
+.wide { overflow-x: auto }
 .parts { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: 1rem }
-.parts figure { margin: 0; border: 1px solid #ddd; border-radius: 6px; padding: .5rem }
+.parts figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .5rem }
 .parts figcaption { font-size: .85rem; line-height: 1.35; overflow-wrap: anywhere }
-pre { white-space: pre-wrap }
-.note { color: #666; font-size: .9rem }
+pre { white-space: pre-wrap; overflow-wrap: anywhere }
+summary { cursor: pointer; margin: .5rem 0 }
+.note { color: var(--soft); font-size: .9rem }
+.js-plotly-plot :is(.xtick, .ytick, .g-gtitle, .g-xtitle, .g-ytitle, .legend, .annotation, .cbaxis, .cbtitle) text {
+  fill: var(--ink) !important }
+.js-plotly-plot .legend .bg { fill: none !important }
 """
-COLOURS = ("#2a6fb0", "#c8553d", "#4d9a5b", "#8a5fb0", "#b08d2a", "#5aa5b8", "#777777")
+COLOURS = tuple(hexadecimal(number) for number in range(len(PALETTE)))
+CLEAR, GRID = "rgba(0,0,0,0)", "rgba(127,127,127,0.25)"
 
 
 def document(title: str, body: Iterable[str]) -> str:
     """A whole HTML document. The title is escaped, the body is not."""
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    icon = '<link rel="icon" href="data:,">'  # otherwise a browser asks for one
+    head = f'<meta charset="utf-8">{view}{icon}<title>{escape(title)}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
 
 
@@ -39,7 +55,33 @@ def graph_objects() -> Any:
     return go
 
 
-def as_html(page: go.Figure, script: bool = False) -> str:
-    """A figure as HTML. `script` embeds plotly's script, which the first figure of a page needs to work offline."""
-    html: str = page.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})
-    return html
+def as_html(page: go.Figure, script: bool = False, least_width: int = 0) -> str:
+    """A figure as HTML, as wide as the page.
+
+    Args:
+        page: The figure.
+        script: Embed plotly's script, which the first figure of a page needs to work offline.
+        least_width: Pixels below which it is not drawn smaller, but scrolled.
+    """
+    page.update_layout(paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, width=None, autosize=True)
+    page.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, automargin=True)
+    page.update_yaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, automargin=True)
+    config = {"displayModeBar": False, "responsive": True}  # on a phone the bar would hide the title
+    html: str = page.to_html(full_html=False, include_plotlyjs=script, config=config)
+    return f'<div class="wide"><div style="min-width:{least_width}px">{html}</div></div>' if least_width else html
+
+
+def percent_axis(page: go.Figure, **options: Any) -> None:
+    """Let the vertical axis show shares from 0 to 100 %."""
+    page.update_yaxes(range=[0, 1.02], tickformat=".0%", **options)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table whose first column is text and whose other columns are numbers; everything is escaped."""
+
+    def cells(values: Iterable[str], tag: str) -> str:
+        first, *others = (escape(value) for value in values)
+        return f"<{tag}>{first}</{tag}>" + "".join(f'<{tag} class="number">{value}</{tag}>' for value in others)
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{cells(head, "th")}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..inference.regression import Answers, ask
+from .clouds import drawing
 from .page import COLOURS, as_html, graph_objects
-from .run_page import curves, drawing, figures_table
+from .run_page import curves, figures_table
 
 MOST = 24  # pictures
 COLUMNS = {

@@ -10,18 +10,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from ..support.atomic import atomic_write
 from ..support.printable import printable
-from .page import COLOURS, as_html, document, graph_objects
+from .facts import facts
+from .page import COLOURS, as_html, document, graph_objects, percent_axis, table
 
-if TYPE_CHECKING:
-    from ..inference.evaluation import Mistake
-
-SIDE = 160  # pixels; side length of a shape's picture
 COLUMNS: Mapping[str, Callable[[Mapping[str, float]], str]] = {  # of the table of figures, from the last epoch
     "test accuracy": lambda row: f"{100 * row['test_accuracy']:.2f} %",
     "mean over classes": lambda row: f"{100 * row['test_mean_class_accuracy']:.2f} %",
@@ -43,6 +38,11 @@ def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
 
 def report(runs: Mapping[str, Path], title: str) -> str:
     """The page as HTML; see `write_report`."""
+    kinds = {kind_of(folder) for folder in runs.values()}
+    if len(kinds) > 1:
+        raise ValueError(f"runs: expected runs of one command, got {' and '.join(sorted(kinds))}")
+    if kinds != {"train"}:
+        return _other_page(kinds.pop(), runs, title)
     results = {name: _result(folder) for name, folder in runs.items()}
     metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
     whose = f" ({escape(next(iter(runs)))})" if len(runs) > 1 else ""
@@ -52,8 +52,30 @@ def report(runs: Mapping[str, Path], title: str) -> str:
         from .regression_page import sections
 
         shown = sections(runs, results, metrics, whose)
-    commands = (f"<p>{escape(name)}: <code>{escape(one['command'])}</code></p>" for name, one in results.items())
-    return document(title, [f"<h1>{escape(title)}</h1>", *shown, "<h2>Commands</h2>", *commands])
+    return document(title, [f"<h1>{escape(title)}</h1>", *shown, *facts(results, runs)])
+
+
+def kind_of(folder: Path) -> str:
+    """The command that made a run: "train", "pretrain", "fewshot" or "cluster train"; "train" if nobody knows."""
+    try:
+        command = json.loads((folder / "result.json").read_text("utf-8"))["command"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "train"  # whose page says what is missing
+    known = [kind for kind in ("pretrain", "fewshot", "cluster train") if f" {kind} " in f"{command} "]
+    return known[0] if known else "train"
+
+
+def _other_page(kind: str, runs: Mapping[str, Path], title: str) -> str:
+    """The page of a run that is no training of classes or numbers."""
+    from . import cluster_page, fewshot_page, pretrain_page
+
+    if len(runs) > 1:
+        raise ValueError(f"runs: expected one run of {kind}, because such runs are not compared, got {len(runs)}")
+    modules = {"pretrain": pretrain_page, "fewshot": fewshot_page, "cluster train": cluster_page}
+    (name, folder), *_ = runs.items()
+    body = modules[kind].sections(name, folder)
+    result = json.loads((folder / "result.json").read_text("utf-8"))
+    return document(title, [f"<h1>{escape(title)}</h1>", *body, *facts({name: result}, runs)])
 
 
 def _target(results: Mapping[str, dict[str, Any]]) -> str | None:
@@ -72,23 +94,18 @@ def _sections(
     metrics: Mapping[str, Sequence[Mapping[str, float]]],
     whose: str,
 ) -> list[str]:
-    """The parts of the page from the table of figures to the mistakes, for classes."""
-    from ..inference.evaluation import mistakes
+    """The parts of the page from the table of figures to the calibration, for classes."""
+    from ..inference.review import Review
+    from .answers import calibration_section, sections
 
-    first, folder = next(iter(runs.items()))
-    wrong, count = mistakes(folder / "model.safetensors")
-    shapes = sum(map(sum, results[first]["confusion"]))
+    review = Review.of(next(iter(runs.values())) / "model.safetensors")
     return [
         figures_table(results),
         "<h2>Training</h2>",
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
         as_html(curves(metrics, "test_accuracy", "test accuracy", percent=True)),
-        f"<h2>Confusion matrix{whose}</h2>",
-        '<p class="note">Each row is a true class and adds up to 100 %; the diagonal shows correct answers.</p>',
-        as_html(confusion(results[first]["confusion"], results[first]["classes"])),
-        f"<h2>Mistakes{whose}</h2>",
-        f"<p>{count} of {shapes} test shapes, highest probability first.</p>",
-        f'<div class="parts">{"".join(map(figure, wrong))}</div>',
+        *sections(review, whose),
+        *calibration_section(review, whose),
     ]
 
 
@@ -115,20 +132,11 @@ def figures_table(
     rows = []
     for name, result in results.items():
         last = result["figures"]["last epoch"]
-        cells = [
-            *(write(last) for write in columns.values()),
-            f"{last['epoch']:.0f}",
-            f"{result['parameters']:,}",
-            f"{result['seconds']:.0f} s",
-        ]
-        cells = [f'<td class="number">{cell}</td>' for cell in cells]
-        rows.append(f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>")
-    names = (*columns, "epochs", "parameters", "time")
-    head = "".join(f'<th class="number">{name}</th>' for name in names)
+        cells = (f"{last['epoch']:.0f}", f"{result['parameters']:,}", f"{result['seconds']:.0f} s")
+        rows.append((name, *(write(last) for write in columns.values()), *cells))
     some = next(iter(results.values()))
     note = f"Data: {escape(str(some['data']))}, {some['points']} points per shape. Figures after the last epoch."
-    table = f"<table><thead><tr><th>run</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f'{table}<p class="note">{note}</p>'
+    return f'{table(("run", *columns, "epochs", "parameters", "time"), rows)}<p class="note">{note}</p>'
 
 
 def curves(metrics: Mapping[str, Sequence[Mapping[str, float]]], key: str, title: str, percent: bool = False) -> Any:
@@ -137,8 +145,8 @@ def curves(metrics: Mapping[str, Sequence[Mapping[str, float]]], key: str, title
     page = plotly.Figure()
     for (name, rows), colour in zip(metrics.items(), COLOURS * len(metrics), strict=False):
         page.add_scatter(
-            x=[row["epoch"] for row in rows],
-            y=[row[key] for row in rows],
+            x=[row["epoch"] for row in rows if key in row],
+            y=[row[key] for row in rows if key in row],
             name=name,
             mode="lines+markers",
             line={"color": colour},
@@ -146,66 +154,9 @@ def curves(metrics: Mapping[str, Sequence[Mapping[str, float]]], key: str, title
     page.update_layout(title=title, xaxis_title="epoch", height=360, template="plotly_white", showlegend=True)
     page.update_layout(margin={"l": 60, "r": 20, "t": 50, "b": 45}, xaxis={"dtick": max(1, _longest(metrics) // 10)})
     if percent:
-        page.update_yaxes(tickformat=".0%")
+        percent_axis(page)
     return page
 
 
 def _longest(metrics: Mapping[str, Sequence[Any]]) -> int:
     return max(map(len, metrics.values()))
-
-
-def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
-    """Plot a confusion matrix: shares of each true class, with the counts on hover."""
-    counts = np.array(matrix)
-    shares = counts / counts.sum(1, keepdims=True).clip(1)
-    page = graph_objects().Figure()
-    page.add_heatmap(
-        z=shares,
-        x=list(classes),
-        y=list(classes),
-        customdata=counts,
-        colorscale="Blues",
-        zmin=0,
-        zmax=1,
-        hovertemplate="%{y} classified as %{x}: %{customdata} shapes, %{z:.0%}<extra></extra>",
-    )
-    side = 260 + 22 * len(classes)
-    page.update_layout(height=side, width=side + 120, template="plotly_white", margin={"t": 20, "r": 20})
-    page.update_xaxes(title="answer", tickangle=45, dtick=1)
-    page.update_yaxes(title="truth", autorange="reversed", dtick=1)
-    return page
-
-
-def figure(mistake: Mistake) -> str:
-    """A picture of a misclassified shape, with its true class and the answer."""
-    caption = (
-        f"<b>{escape(mistake.truth)}</b> classified as <b>{escape(mistake.answer)}</b> "
-        f"({100 * mistake.probability:.0f} %)<br><span class='note'>{escape(mistake.name)}</span>"
-    )
-    return f"<figure>{drawing(mistake.points, mistake.normals)}<figcaption>{caption}</figcaption></figure>"
-
-
-def drawing(points: np.ndarray, normals: np.ndarray | None = None) -> str:
-    """Draw points as SVG, seen from the front right and slightly above; z is up.
-
-    With normals, we omit points that face away and shade the others, so that they look like a surface. Without
-    normals, nearer points are darker.
-    """
-    turn, tilt = np.radians(35), np.radians(25)
-    right = np.array([np.cos(turn), -np.sin(turn), 0])
-    away = np.array([np.sin(turn) * np.cos(tilt), np.cos(turn) * np.cos(tilt), -np.sin(tilt)])
-    up = np.cross(right, away)
-    flat, depth = points @ np.stack([right, -up], 1), points @ away
-    low, high = flat.min(0), flat.max(0)
-    scale = 0.92 * SIDE / max(float((high - low).max()), 1e-9)
-    flat = (flat - (low + high) / 2) * scale + SIDE / 2
-    light = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-9)
-    order = np.argsort(-depth)
-    if normals is not None:
-        light = (normals @ (up + right / 2 - away) / 1.5).clip(0, 1)
-        order = order[(normals @ away <= 0.1)[order]]
-    dots = [
-        f'<circle cx="{flat[i, 0]:.1f}" cy="{flat[i, 1]:.1f}" r="2" fill="hsl(210 45% {28 + 52 * light[i]:.0f}%)"/>'
-        for i in order
-    ]
-    return f'<svg viewBox="0 0 {SIDE} {SIDE}" role="img">{"".join(dots)}</svg>'

@@ -50,11 +50,11 @@ class PointView:
         if len(points) == 0:
             return points
         if self.size == "kept":
-            placed: np.ndarray = points - [*(points[:, :2].min(0) + points[:, :2].max(0)) / 2, points[:, 2].min()]
-            return placed
-        centred: np.ndarray = points - points.mean(0)
+            origin = np.array([*(points[:, :2].min(0) + points[:, :2].max(0)) / 2, points[:, 2].min()])
+            return np.asarray(points - origin)
+        centred = points - points.mean(0)
         largest = float(np.sqrt(np.square(centred).sum(1).max()))
-        return centred / largest if largest > 0 else centred
+        return np.asarray(centred / largest if largest > 0 else centred)
 
 
 @dataclass(frozen=True)

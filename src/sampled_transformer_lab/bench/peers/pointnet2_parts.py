@@ -55,5 +55,5 @@ def spread(points: Tensor, centres: Tensor, x: Tensor) -> Tensor:
         weight = 1 / (distance + 1e-8)
         weight = weight / weight.sum(2, keepdim=True)
     found = gather_rows(x, nearest.flatten(1)).unflatten(1, nearest.shape[1:])
-    merged: Tensor = (found * weight.to(found.dtype).unsqueeze(3)).sum(2)
-    return merged
+    spread_out: Tensor = (found * weight.to(found.dtype).unsqueeze(3)).sum(2)
+    return spread_out

@@ -1,0 +1,98 @@
+"""Take the pictures of the documentation: `make pictures`. They need chromium and no data but the embedded parts."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))  # the browser is that of the tests
+OUT = ROOT / "docs" / "pictures"
+LARGEST = 300_000  # bytes
+
+from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
+from PIL import Image  # noqa: E402
+
+from sampled_transformer.cli import main  # noqa: E402
+from sampled_transformer.view.page import open_page  # noqa: E402
+from sampled_transformer.view.visits import Visits  # noqa: E402
+
+
+def keep(driver: Any, name: str) -> None:
+    """Save what the browser shows, without viser's advice about graphics cards."""
+    driver.execute_script("document.querySelectorAll('.mantine-Notification-root').forEach(one => one.remove())")
+    time.sleep(1)
+    path = picture(driver, OUT / f"{name}.png")
+    Image.open(path).convert("RGB").save(path, optimize=True)
+    size = path.stat().st_size
+    assert size < LARGEST, f"{path}: expected at most {LARGEST} bytes, got {size}"
+    print(f"{path.relative_to(ROOT)}: {size // 1000} kB")
+
+
+def live(weights: str | None, name: str, size: tuple[int, int], what: str, change: Any = None) -> None:
+    """One picture of the live page."""
+    visits = Visits(open_page(weights), port=0)
+    try:
+        with browser(size) as driver:
+            driver.get(visits.address)
+            wait_for(lambda: said(driver, what))
+            visitor = wait_for(lambda: list(visits.visitors.values()))[0]
+            time.sleep(3)
+            if change is not None:
+                with visitor.lock:
+                    change(visitor)
+                time.sleep(3)
+            keep(driver, name)
+    finally:
+        visits.stop()
+
+
+def choose(visitor: Any) -> None:
+    """Show a wheel, whose shape one recognises, and a clicked point."""
+    shelf = visitor.page.shelf
+    place = next(place for place in range(len(shelf)) if shelf.item(place).truth == "Wheel")
+    visitor.picker.value = visitor.picker.options[place]
+    visitor._pick()
+
+
+def click(visitor: Any) -> None:
+    choose(visitor)
+    visitor.attention.select(40)
+
+
+def field(visitor: Any) -> None:
+    choose(visitor)
+    visitor.attention.point = 40
+    visitor.attention.depth.value = 5
+    visitor.attention._show_field()
+
+
+def report(folder: Path) -> None:
+    """The page about the shipped network for bricks."""
+    page = folder / "evaluation.html"
+    assert main(["evaluate", "bricks", "--samples", "8", "--page", str(page)]) == 0
+    for name, size, dark in (("report", DESKTOP, False), ("report-phone", PHONE, True)):
+        with browser(size, dark) as driver:
+            driver.get(page.as_uri())
+            wait_for(lambda driver=driver: driver.execute_script("return document.querySelector('.main-svg') !== null"))
+            keep(driver, name)
+    with browser(DESKTOP) as driver:
+        driver.get(page.as_uri())
+        wait_for(lambda: driver.execute_script("return document.querySelectorAll('.js-plotly-plot').length > 3"))
+        find = "[...document.querySelectorAll('h2')].find(one => one.innerText.startsWith('Most')).scrollIntoView()"
+        driver.execute_script(find)
+        time.sleep(3)
+        keep(driver, "report-confused")
+
+
+if __name__ == "__main__":
+    live(None, "view", DESKTOP, "answer", click)
+    live(None, "view-field", DESKTOP, "answer", field)
+    live(None, "view-phone", PHONE, "answer", choose)
+    live("modelnet40-mae", "view-rebuilt", DESKTOP, "reconstruction", choose)
+    live("mixtures", "view-clusters", DESKTOP, "clusters")
+    with tempfile.TemporaryDirectory() as place:
+        report(Path(place))

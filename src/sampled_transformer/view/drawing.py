@@ -1,0 +1,156 @@
+"""Draw points and lines in one visitor's scene. Large clouds have two levels of detail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+COARSE = 60_000  # points of a large cloud that are drawn while the camera moves
+REST = 0.35  # seconds without a movement after which all points are drawn
+FINE = "fine"
+
+
+class Drawing:
+    """The scene of one visitor.
+
+    Args:
+        client: viser's handle of the visitor.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.handles: dict[str, list[Any]] = {}
+        self.fine: dict[str, Any] = {}  # the points that are hidden while the camera moves
+        self.hidden: set[str] = set()
+        self.lock = threading.RLock()
+        self.timer: threading.Timer | None = None
+        client.camera.on_update(lambda _: self._moved())
+
+    def cloud(self, name: str, points: np.ndarray, colours: np.ndarray, size: float) -> None:
+        """Draw points (n, 3) with colours (n, 3), in place of what was drawn under this name.
+
+        Of a large cloud we draw a random part while the camera moves, and all of it when the camera rests.
+        """
+        points = np.asarray(points, np.float32)
+        with self.lock:
+            order = np.arange(len(points))
+            if len(points) > COARSE:
+                order = np.random.default_rng(0).permutation(len(points))
+            shown, rest = order[:COARSE], order[COARSE:]
+            self.remove(name)
+            own = {"point_size": size, "point_shape": "circle", "precision": "float32"}
+            scene = self.client.scene
+            self.handles[name] = [scene.add_point_cloud(f"/{name}", points[shown], colours[shown], **own)]
+            if len(rest):
+                fine = scene.add_point_cloud(f"/{name}/{FINE}", points[rest], colours[rest], **own)
+                self.handles[name].append(fine)
+                self.fine[name] = fine
+            self._settle(name)
+
+    def colour(self, name: str, colours: np.ndarray) -> None:
+        """Colour the points of a small cloud anew, without sending their places again."""
+        with self.lock:
+            self.handles[name][0].colors = np.asarray(colours, np.uint8)
+
+    def lines(self, name: str, begin: np.ndarray, ends: np.ndarray, colours: np.ndarray, width: float) -> None:
+        """Draw lines from one point (3,), or as many (n, 3), to others (n, 3), of one colour (n, 3) each."""
+        with self.lock:
+            self.remove(name)
+            if not len(ends):
+                return
+            segments = np.stack([np.broadcast_to(begin, ends.shape), ends], 1).astype(np.float32)
+            shades = np.repeat(_linear(colours)[:, None], 2, 1)
+            add = self.client.scene.add_line_segments
+            self.handles[name] = [add(f"/{name}", segments, shades, thickness=width, thickness_units="screen")]
+            self._settle(name)
+
+    def path(self, name: str, corners: np.ndarray, colours: np.ndarray, width: float) -> None:
+        """Draw a line through corners (n, 3), each piece with a colour (n - 1, 3)."""
+        self.lines(name, corners[:-1], corners[1:], colours, width)
+
+    def labels(self, name: str, texts: Sequence[str], places: np.ndarray) -> None:
+        """Write texts beside places (n, 3)."""
+        with self.lock:
+            self.remove(name)
+            self.handles[name] = [
+                self.client.scene.add_label(f"/{name}/{number}", text, position=place, anchor="bottom-center")
+                for number, (text, place) in enumerate(zip(texts, places, strict=True))
+            ]
+            self._settle(name)
+
+    def spheres(self, name: str, places: np.ndarray, colours: Sequence[tuple[int, int, int]], radius: float) -> None:
+        """Draw a small sphere around each of some places (n, 3), which stands out from the points."""
+        with self.lock:
+            self.remove(name)
+            add = self.client.scene.add_icosphere
+            self.handles[name] = [
+                add(f"/{name}/{number}", radius=radius, color=colour, position=place, subdivisions=2)
+                for number, (place, colour) in enumerate(zip(places, colours, strict=True))
+            ]
+            self._settle(name)
+
+    def mesh(self, name: str, vertices: np.ndarray, faces: np.ndarray, colour: tuple[int, int, int]) -> None:
+        """Draw a mesh that one can look through."""
+        with self.lock:
+            self.remove(name)
+            own = {"color": colour, "opacity": 0.35, "side": "double"}
+            add = self.client.scene.add_mesh_simple
+            self.handles[name] = [add(f"/{name}", np.asarray(vertices, np.float32), np.asarray(faces), **own)]
+            self._settle(name)
+
+    def show(self, name: str, visible: bool) -> None:
+        """Show or hide what is drawn, or will be drawn, under a name."""
+        with self.lock:
+            (self.hidden.discard if visible else self.hidden.add)(name)
+            self._settle(name)
+
+    def remove(self, name: str) -> None:
+        """Remove what was drawn under a name, if anything was."""
+        with self.lock:
+            self.fine.pop(name, None)
+            for handle in reversed(self.handles.pop(name, [])):
+                handle.remove()
+
+    def stop(self) -> None:
+        """Draw no more: the visitor has left."""
+        with self.lock:
+            self.fine.clear()
+            if self.timer is not None:
+                self.timer.cancel()
+
+    def _settle(self, name: str) -> None:
+        for handle in self.handles.get(name, []):
+            handle.visible = name not in self.hidden
+
+    def _moved(self) -> None:
+        """Hide the fine points, and show them again when the camera has rested for a while."""
+        with self.lock:
+            if not self.fine:
+                return
+            for name, handle in self.fine.items():
+                if name not in self.hidden:
+                    handle.visible = False
+            if self.timer is not None:
+                self.timer.cancel()
+            self.timer = threading.Timer(REST, self._rested)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def _rested(self) -> None:
+        with self.lock:
+            for name in self.fine:
+                self._settle(name)
+
+
+def _linear(colours: np.ndarray) -> np.ndarray:
+    """Colours of lines: viser brightens them as if they were linear, other colours not."""
+    linear: np.ndarray = (255 * (np.asarray(colours) / 255) ** 2.2).round().astype(np.uint8)
+    return linear
+
+
+def point_size(count: int) -> float:
+    """The size of a point for so many points in the unit sphere: large enough to form a surface."""
+    return float(np.clip(0.4 / max(count, 1) ** 0.5, 0.003, 0.04))

@@ -1,0 +1,114 @@
+"""Read what visitors upload, in a process of its own: a file that kills its reader costs only its own answer."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.errors import DataError
+from ..data.files import READERS, named_errors, read_raw
+from ..data.formats.meshes import Mesh
+from ..data.formats.point_files import Cloud
+from ..support.printable import printable
+from ..support.workers import Announce, ProcessDied, run_in_order
+
+MOST_POINTS = 1_000_000  # that the page keeps of a cloud
+MOST_FACES = 5_000_000
+MOST_SECONDS = 120  # of computing time for one file
+MOST_MEMORY = 6 * 2**30  # bytes of addresses in the process that reads
+AT_ONCE = 2  # files
+
+_turn = threading.BoundedSemaphore(AT_ONCE)
+
+
+class Reading(NamedTuple):
+    """What a file holds, and what is worth knowing about it."""
+
+    raw: Mesh | Cloud
+    notes: tuple[str, ...] = ()
+
+
+def read_upload(name: str, content: bytes, most: int = MOST_POINTS, dimension: int = 3) -> Reading:
+    """Read an uploaded file by the name that it had.
+
+    Args:
+        name: Only its ending decides anything; messages show it.
+        content: The file.
+        most: Points to keep of a cloud.
+        dimension: Coordinates per point, which are 3 except in files for clustering.
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in READERS:
+        raise DataError(f"{printable(name)}: unknown format '{printable(suffix)}'; known formats: {' '.join(READERS)}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"upload{suffix}")
+        path.write_bytes(content)
+        return read_apart(path, name, most, dimension)
+
+
+def read_apart(path: Path, name: str | None = None, most: int = MOST_POINTS, dimension: int = 3) -> Reading:
+    """Read a file in a process of its own. Messages call it `name` (default: its path)."""
+    shown = printable(path if name is None else name)
+    with _turn:
+        [(_, found)] = run_in_order(partial(_read, most=most, dimension=dimension), [[path]], 1)
+    if isinstance(found, ProcessDied):
+        reason = f"the process that read it died ({found}); the file may be damaged or too large for memory"
+        raise DataError(f"{shown}: {reason}")
+    if isinstance(found, str):
+        raise DataError(found.replace(printable(path), shown))
+    reading: Reading = found
+    return reading
+
+
+def _read(chunk: list[Path], announce: Announce, most: int, dimension: int) -> list[Reading | str]:
+    """Run in a worker: what each file holds, or what is wrong with it."""
+    _limit_resources()
+    found: list[Reading | str] = []
+    for number, path in enumerate(chunk):
+        announce(number)
+        try:
+            with named_errors(printable(path)):
+                found.append(_bounded(_content(path, dimension), most))
+        except DataError as error:
+            found.append(str(error))
+        except MemoryError:
+            found.append(f"{printable(path)}: not enough memory to read it")
+    return found
+
+
+def _content(path: Path, dimension: int) -> Mesh | Cloud:
+    if dimension == 3:
+        return read_raw(path)
+    from ..clustering.fit import read_points  # loads torch, which other files do not need
+
+    return Cloud(read_points(path, dimension))
+
+
+def _bounded(raw: Mesh | Cloud, most: int) -> Reading:
+    """At most `most` points of a cloud, evenly over the file; a mesh is drawn from later, but has a limit, too."""
+    if isinstance(raw, Mesh):
+        if len(raw.faces) > MOST_FACES:
+            raise DataError(f"expected at most {MOST_FACES:,} faces, got {len(raw.faces):,}")
+        return Reading(raw)
+    if len(raw.points) <= most:
+        return Reading(raw)
+    rows = np.sort(np.random.default_rng(0).choice(len(raw.points), most, replace=False))
+    kept = Cloud(raw.points[rows], None if raw.normals is None else np.asarray(raw.normals)[rows])
+    return Reading(kept, (f"{most:,} of {len(raw.points):,} points, drawn at random",))
+
+
+def _limit_resources() -> None:
+    """Bound time and memory, where the system can: a file of a few bytes may ask for any amount of either."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    for kind, most in ((resource.RLIMIT_AS, MOST_MEMORY), (resource.RLIMIT_CPU, MOST_SECONDS)):
+        _, hard = resource.getrlimit(kind)
+        if hard == resource.RLIM_INFINITY or hard > most:
+            resource.setrlimit(kind, (most, hard))

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from helpers.visits import visit
+
+from sampled_transformer.view import drawing
+from sampled_transformer.view.drawing import point_size
+from sampled_transformer.view.visits import Visits
+
+
+def test_a_large_cloud_is_coarse_while_the_camera_moves(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "COARSE", 100)
+    points = np.random.default_rng(0).normal(size=(350, 3)).astype(np.float32)
+    with visit(visits) as (visitor, _):
+        own = visitor.drawing
+        own.cloud("large", points, np.zeros((350, 3), np.uint8), 0.01)
+        coarse, fine = own.handles["large"]
+        assert (len(coarse.points), len(fine.points)) == (100, 250)
+        together = np.vstack([coarse.points, fine.points])
+        assert np.allclose(np.sort(together, 0), np.sort(points, 0))
+        own._moved()
+        assert (coarse.visible, fine.visible) == (True, False)
+        end = time.monotonic() + 20
+        while not fine.visible and time.monotonic() < end:
+            time.sleep(0.05)
+        assert fine.visible
+        own.show("large", False)
+        own._moved()
+        own._rested()
+        assert not fine.visible
+
+
+def test_what_is_drawn_again_replaces_what_was_there(visits: Visits) -> None:
+    with visit(visits) as (visitor, _):
+        own = visitor.drawing
+        begin, ends = np.zeros(3), np.eye(3)
+        own.lines("lines", begin, ends, np.zeros((3, 3)), 2)
+        [first] = own.handles["lines"]
+        assert first.points.shape == (3, 2, 3)
+        own.lines("lines", begin, ends[:0], np.zeros((0, 3)), 2)
+        assert "lines" not in own.handles
+        own.labels("texts", ["a", "b"], ends[:2])
+        own.spheres("spheres", ends, [(1, 2, 3)] * 3, 0.1)
+        own.path("path", ends, np.zeros((2, 3)), 1)
+        own.mesh("mesh", np.eye(3), np.array([[0, 1, 2]]), (9, 9, 9))
+        assert [len(own.handles[name]) for name in ("texts", "spheres", "path", "mesh")] == [2, 3, 1, 1]
+        own.remove("spheres")
+        own.remove("spheres")
+        assert "spheres" not in own.handles
+
+
+def test_more_points_are_smaller() -> None:
+    assert point_size(1) > point_size(1000) > point_size(100_000) > 0
+    assert point_size(0) > 0
