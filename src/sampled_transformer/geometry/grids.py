@@ -69,11 +69,12 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
 
 def _keys(cells: Tensor) -> Tensor:
     """One number per point, (total,), the same for the points of a cell and no others within a set."""
-    key: Tensor
-    if len(cells) and int(cells.max()) >= MOST_CELLS:  # a stray point far from the others: count the cells in use
-        inverse: Tensor = torch.unique(cells, dim=0, return_inverse=True)[1]
-        return inverse
     key = cells.new_zeros(len(cells))
+    if len(cells) and int(cells.max()) >= MOST_CELLS:  # a stray point far from the others: number the cells in use
+        for axis in cells.unbind(1):
+            _, rank = axis.unique(return_inverse=True)
+            _, key = (key * len(cells) + rank).unique(return_inverse=True)
+        return key
     for axis in cells.unbind(1):
         key = key * MOST_CELLS + axis
     return key

@@ -63,7 +63,7 @@ class LocalMerge(nn.Module):
             y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
             y = y + (self.offset(offsets.to(x.dtype)) + own[some].unsqueeze(1))
             deep: Tensor = self.deep(y.flatten(0, 1))
-            candidates = deep.view(*neighbours.shape, -1)
+            candidates = deep.view(*neighbours.shape, deep.shape[1])
             # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
             return candidates.max(1).values if torch.is_grad_enabled() else candidates.amax(1)
 
@@ -116,7 +116,7 @@ class Interpolate(nn.Module):
 
         def spread(some: slice) -> Tensor:
             cells = step.cells[some]
-            found = coarse.index_select(0, cells.flatten()).view(*cells.shape, -1)
+            found = coarse.index_select(0, cells.flatten()).view(*cells.shape, coarse.shape[1])
             return (found * step.shares[some].to(coarse.dtype).unsqueeze(2)).sum(1)
 
         both: Tensor = self.norm(self.fine(x) + in_chunks(spread, len(x), self.training))
