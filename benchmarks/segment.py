@@ -4,8 +4,8 @@
 
 Makes scenes of LDraw parts with normals, labels them in one pass, each in a process of its own, and compares the time
 with that of scipy's cKDTree, which finds 16 neighbours of every point in the same process. Dense attention is measured
-beside as far as it goes. A larger scene is labelled in tiles within the same memory. A training step on a crop of 50,000
-points is timed, and whole and tiled labels of one scene are compared. The network has new weights, or those of a run.
+beside as far as it goes. A larger scene is labelled in tiles within the same memory. A training step on a crop of
+50,000 points is timed, and whole and tiled labels of one scene are compared. The network has new weights, or those of a run.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def training_step(threads: int) -> dict[str, Any]:
 
 
 def apart(*words: object) -> Any:
-    """The answer of this program with other words, in a process of its own: its peak memory is then that of one scene."""
+    """The answer of this program with other words, in a process of its own, whose peak memory is that of one scene."""
     command = [sys.executable, __file__, "--run", *map(str, words)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -160,7 +160,7 @@ def main() -> None:
     for row in [*rows, *dense]:
         ratio = row["seconds"] / row["neighbour_seconds"]
         print(
-            f"{row['points']:>9,} points  {row['attention']:7} {row['seconds']:7.2f} s  {ratio:5.2f} times the neighbours  "
+            f"{row['points']:>9,} points  {row['attention']:7} {row['seconds']:7.2f} s  {ratio:5.2f} x neighbours  "
             f"{row['points_per_second']:>9,.0f} points/s  {row['peak_memory'] / 1e9:5.2f} GB",
             flush=True,
         )
