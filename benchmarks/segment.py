@@ -5,7 +5,8 @@
 Makes scenes of LDraw parts with normals, labels them in one pass, each in a process of its own, and compares the time
 with that of scipy's cKDTree, which finds 16 neighbours of every point in the same process. Dense attention is measured
 beside as far as it goes. A larger scene is labelled in tiles within the same memory. A training step on a crop of
-50,000 points is timed, and whole and tiled labels of one scene are compared. The network has new weights, or those of a run.
+50,000 points is timed, and whole and tiled labels of one scene are compared. The network has new weights, or those of a
+run.
 """
 
 from __future__ import annotations
@@ -168,9 +169,8 @@ def main() -> None:
     print("exponents of time and memory:", {key: round(value, 2) for key, value in result["exponents"].items()})
     if chosen.tiled:
         result["tiled"] = apart("rotary", chosen.tiled, weights, chosen.threads)
-        print(
-            f"{chosen.tiled:,} points in tiles: {result['tiled']['seconds']:.1f} s, {result['tiled']['peak_memory'] / 1e9:.2f} GB"
-        )
+        seconds, peak = result["tiled"]["seconds"], result["tiled"]["peak_memory"]
+        print(f"{chosen.tiled:,} points in tiles: {seconds:.1f} s, {peak / 1e9:.2f} GB")
     result["agreement"] = apart("agree", chosen.agreement, weights, chosen.threads)
     print(f"tiles and one pass agree on {100 * result['agreement']['same']:.2f} % of {chosen.agreement:,} points")
     result["training_step"] = apart("step", chosen.threads)
