@@ -80,7 +80,10 @@ def test_without_weights_it_is_that_of_the_models() -> None:
         ({"name": "basik", "classes": 3}, "model: expected one of .*, got 'basik'; did you mean 'basic'"),
         ({"name": "basik", "pretrained": "bricks"}, "model: expected one of .*, got 'basik'; did you mean 'basic'"),
         ({"name": "basic"}, "classes: expected a value, which the network 'basic' needs, got none"),
-        ({"name": "basic", "pretrained": True}, r"pretrained: expected a name \(bricks, .*\), a run folder.*got True"),
+        (
+            {"name": "basic", "pretrained": True},
+            r"pretrained: expected a name \(brick-parts, .*\), a run folder.*got True",
+        ),
         ({"name": "basic", "pretrained": "brick"}, "brick: no such file, .*; did you mean 'bricks'"),
         (
             {"name": "hierarchical", "pretrained": "bricks"},

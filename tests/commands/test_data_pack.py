@@ -206,7 +206,7 @@ def test_the_seed_makes_the_scenes_also_without_points(tmp_path, capsys):
     places = []
     for seed in ("1", "1", "2"):
         command = ["data", "pack", "brick-scenes", str(tmp_path / "out"), "--seed", seed, "--options.scenes", "1"]
-        assert main(command) == 0
+        assert main([*command, "--force"]) == 0
         places.append(read_pack(tmp_path / "out", "test").points)
     assert np.array_equal(places[0], places[1])
     assert not np.array_equal(places[0], places[2])

@@ -74,7 +74,7 @@ def test_missing_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict"]) == 2
     assert "files: expected FILES, got nothing" in capsys.readouterr().err
     assert main(["predict", "a.off", "--weights", "nowhere"]) == 2
-    assert "no such file, run folder or shipped weights (bricks, " in capsys.readouterr().err
+    assert "no such file, run folder or shipped weights (brick-parts, bricks, " in capsys.readouterr().err
 
 
 def test_a_number_is_shown_with_its_spread(regressor, tmp_path, capsys):

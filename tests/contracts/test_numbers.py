@@ -12,6 +12,7 @@ N = 24
 # Small networks: numbers fail in the same places as in large ones.
 SMALL: dict[str, dict] = {
     "basic": {"classes": 3, "dim": 16, "heads": 2},
+    "segmenter": {"classes": 3, "widths": [8, 16], "neighbours": 4},
     "hierarchical": {"classes": 3, "stages": 2, "blocks": (1, 1, 1, 1, 1)},
     "mae": {"groups": 3, "group_size": 3, "dim": 16, "heads": 2, "depth": 1, "decoder_depth": 1, "embedding": 8},
     "mae-classifier": {"classes": 3, "groups": 3, "group_size": 3, "dim": 16, "heads": 2, "depth": 1, "embedding": 8},

@@ -160,9 +160,7 @@ def test_a_repository_by_name(cache: Path, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_repository_that_is_not_there(cache: Path, tmp_path: Path) -> None:
-    message = (
-        r"owner/other: no such file, run folder or shipped weights \(bricks, .*\), nor found on the Hugging Face Hub"
-    )
+    message = r"owner/other: no such file, run folder or shipped weights \(brick-parts, .*\), nor found on the Hugging Face Hub"
     for ask in (load, TrainedNetwork.from_pretrained):
         with pytest.raises(WeightsError, match=message) as error:
             ask("owner/other")

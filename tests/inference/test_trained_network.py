@@ -338,7 +338,7 @@ for ask in (lambda: net.save_pretrained("x"), lambda: net.push_to_hub("a/b"), la
     assert name in load("bricks").classes
     missing = 'huggingface_hub is not installed: pip install "sampled-transformer[hub]"'
     assert errors[:2] == [missing, missing]
-    assert errors[2].startswith("owner/name: no such file, run folder or shipped weights (bricks, ")
+    assert errors[2].startswith("owner/name: no such file, run folder or shipped weights (brick-parts, bricks, ")
     assert errors[2].endswith('; to look on the Hugging Face Hub: pip install "sampled-transformer[hub]"')
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import signal
+import struct
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -248,7 +250,8 @@ def test_a_skipped_step_leaves_no_trace(settings, tmp_path, monkeypatch):
         train(stopped)
     state = AtomicCheckpoints().load_checkpoint(tmp_path / "four" / "last.ckpt")["state_dict"]
     found = weights(settings.out)
-    assert all(torch.equal(found[name], state[f"network.{name}"]) for name in found)
+    # A run of few steps is saved with estimated statistics; its checkpoint keeps the running ones.
+    assert all(torch.equal(found[name], state[f"network.{name}"]) for name in found if ".running_" not in name)
 
 
 def test_a_run_that_can_only_skip_stops(settings, monkeypatch):
@@ -319,12 +322,20 @@ def test_a_signal_after_the_last_epoch(settings, monkeypatch, hears_sigterm):
     assert train(settings, resume=True)["finished"]
 
 
+def inside_a_tensor(path: Path) -> int:
+    """A place in the middle of the largest part of a checkpoint."""
+    with zipfile.ZipFile(path) as archive:
+        part = max(archive.infolist(), key=lambda one: one.file_size)
+    name, extra = struct.unpack("<HH", path.read_bytes()[part.header_offset + 26 : part.header_offset + 30])
+    return part.header_offset + 30 + name + extra + part.file_size // 2
+
+
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(settings, tmp_path):
     train(replace(settings, out=str(tmp_path / "whole")))
     train(settings)
     path = Path(settings.out, "last.ckpt")
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1  # one bit of a tensor, which torch itself would not notice
+    data[inside_a_tensor(path)] ^= 1  # one bit, which torch itself would not notice
     path.write_bytes(data)
     with pytest.warns(
         UserWarning, match=r"last\.ckpt: damaged checkpoint \(.*\), kept as damaged\.ckpt; .*previous\.ckpt"

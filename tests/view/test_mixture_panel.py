@@ -13,7 +13,7 @@ def test_drawn_points_get_a_mixture(clustering: Visits) -> None:
         assert "drawn set 1" in panel.said.content
         assert "weight" in panel.table.content
         rings = [name for name in visitor.drawing.handles if name.startswith("cluster ")]
-        assert len(rings) == clustering.page.mixtures.components
+        assert 1 <= len(rings) <= clustering.page.mixtures.components
         panel.draw_points()
         assert "drawn set 2" in panel.said.content
 

@@ -42,7 +42,7 @@ def test_a_large_cloud_is_thinned_and_says_so() -> None:
 
 
 def test_a_mesh_with_too_many_faces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sampled_transformer.view.reader.MOST_FACES", 1)
+    monkeypatch.setitem(_bounded.__globals__, "MOST_FACES", 1)
     with pytest.raises(DataError, match="expected at most 1 faces, got 2"):
         _bounded(Mesh(np.eye(3), np.array([[0, 1, 2], [0, 1, 2]])), 100)
 
@@ -59,7 +59,7 @@ def test_a_reader_that_dies_costs_one_file(tmp_path: Path, monkeypatch: pytest.M
     # The worker imports this file, too, and finds the reader below by its module.
     path = tmp_path / "deadly.off"
     path.write_bytes(CUBE)
-    monkeypatch.setattr("sampled_transformer.view.reader._read", _die)
+    monkeypatch.setitem(read_apart.__globals__, "_read", _die)
     with pytest.raises(DataError, match=r"deadly\.off: the process that read it died \(signal 9\)"):
         read_apart(path)
     monkeypatch.undo()

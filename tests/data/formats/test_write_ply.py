@@ -77,7 +77,7 @@ def test_colours_are_added_where_there_are_none(tmp_path: Path) -> None:
     path.write_text(header + "end_header\n0 0.10 0\n1 1 1e-3\n")
     copied = copy(path, Labelled(np.array([0, 1], np.uint8), np.float32([0.5, 0.25]), {0: "a", 1: "b"}, True))
     lines = copied.read_text().splitlines()
-    assert lines[-2:] == ["0 0.10 0 0 0.5 0 114 178", "1 1 1e-3 1 0.25 230 159 0"]  # words stay as they were
+    assert lines[-2:] == ["0 0.10 0 0 0.5 0 114 178", "1 1 1e-3 1 0.25 213 94 0"]  # words stay as they were
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "binary_little_endian"])

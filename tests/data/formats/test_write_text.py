@@ -63,7 +63,7 @@ def test_numbers_come_back(tmp_path: Path) -> None:
 
 def test_colours_are_columns_too(tmp_path: Path) -> None:
     new = written(tmp_path / "a.csv", "x,y,z\n1,2,3\n4,5,6\n", LABELLED._replace(coloured=True))
-    assert new.decode().splitlines()[:2] == ["x,y,z,class,confidence,red,green,blue", "1,2,3,1,0.5,230,159,0"]
+    assert new.decode().splitlines()[:2] == ["x,y,z,class,confidence,red,green,blue", "1,2,3,1,0.5,213,94,0"]
 
 
 def test_labels_must_be_as_many_as_points(tmp_path: Path) -> None:
