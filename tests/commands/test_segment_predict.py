@@ -91,6 +91,21 @@ def test_what_is_there_is_left_alone_and_what_is_broken_costs_only_itself(
     assert (out / "scan.ply").read_bytes() == before
 
 
+def test_patterns_lists_and_urls(segmenter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("fsspec")
+    for name in ("a", "b"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        write_example(tmp_path / "in" / name, "ply-little")
+    (tmp_path / "scans.list").write_text(f"file://{tmp_path}/in/a/scan.ply\nfile://{tmp_path}/none.ply\n")
+    words = ["segment", "predict", "--weights", str(segmenter), "--out"]
+    assert main([*words, str(tmp_path / "out"), str(tmp_path / "in" / "*" / "*.ply")]) == 0
+    assert main([*words, str(tmp_path / "remote"), f"@{tmp_path / 'scans.list'}", "--json"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == f"could not be labelled: file://{tmp_path}/none.ply: No such file or directory\n"
+    first, second, remote = (tmp_path / name / "scan.ply" for name in ("out/a", "out/b", "remote"))
+    assert first.read_bytes() == second.read_bytes() == remote.read_bytes()
+
+
 def test_features_by_name_and_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights = str(save_segmenter(tmp_path / "w.safetensors", features={"height": 1}, positions=""))
     np.savetxt(tmp_path / "a.txt", np.random.default_rng(0).uniform(0, 1, (30, 5)))
@@ -119,6 +134,14 @@ def test_features_by_name_and_columns(tmp_path: Path, capsys: pytest.CaptureFixt
         (["a.ply", "--weights", "RUN", "--up", "auto"], "up: expected an axis, because only classifiers can be asked"),
         (["a.ply", "--weights", "RUN", "--samples", "0"], "samples: expected at least 1, got 0"),
         (["a.ply", "--weights", "RUN", "--memory", "0.1"], "memory: expected more than 0.7 gigabytes, got 0.1"),
+        (["a.ply", "--weights", "RUN", "--workers", "2"], "workers: expected none without --engine, got 2"),
+        (["a.ply", "--weights", "RUN", "--shard", "2"], "shard: expected none without --engine, got 2"),
+        (["a.ply", "--weights", "RUN", "--address", "auto"], "address: expected none without --engine, got auto"),
+        (["a.ply", "--weights", "RUN", "--engine", "ray", "--force"], "force: expected none with --engine"),
+        (["a.ply", "--weights", "RUN", "--engine", "ray", "--json"], "json: expected none with --engine"),
+        (["a.ply", "--weights", "RUN", "--engine", "ray", "--shard", "0"], "shard: expected at least 1, got 0"),
+        (["*.las", "--weights", "RUN", "--engine", "ray"], "*.las: no file of a known format matches"),
+        (["@none.list", "--weights", "RUN"], "none.list: No such file or directory; expected a list of files"),
         (["a.ply", "--weights", "RUN", "--out", "a.ply"], "out: expected a folder, got the file a.ply"),
     ],
 )

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.engine_work import SlowAnswerActor, squares
+from helpers.point_packs import save_segmenter
 from helpers.trained import save_small
 
 from sampled_transformer.cli import main
@@ -146,6 +147,39 @@ def test_the_commands_write_the_same_with_the_engine(
     assert ray == here
     assert sorted(ray) == ["test.npz", "train.npz"]
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_scans_are_labelled_the_same_with_the_engine(
+    cluster: Any, one_thread: None, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a job that lost a part, and a scan of it, makes only that part again."""
+    weights = str(save_segmenter(tmp_path / "w.safetensors", attention="sampled"))
+    words = ["segment", "predict", str(files / "**" / "*.xyz"), "--weights", weights, "--out"]
+    assert main([*words, str(tmp_path / "here")]) == 1
+    capsys.readouterr()
+    ray = [*words, str(tmp_path / "ray"), "--engine", "ray", "--workers", "2", "--shard", "5"]
+    assert main(ray) == 1
+    assert capsys.readouterr().out == f"{tmp_path}/ray: 23 of 24 files in 5 parts\n"
+    first = table(tmp_path / "ray")
+
+    def scans(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.xyz")}
+
+    here = scans(tmp_path / "here")
+    assert scans(tmp_path / "ray") == here
+    assert len(here) == 23
+    rows = first.to_pylist()
+    assert [row["file"] for row in rows] == sorted(str(path) for path in files.rglob("*.xyz"))
+    assert {row["out"] for row in rows if row["error"] is None} == {str(tmp_path / "ray" / name) for name in here}
+    assert {row["points"] for row in rows} == {40, None}
+    kept = (tmp_path / "ray" / "part-00000.parquet").stat().st_mtime_ns
+    (tmp_path / "ray" / "part-00001.parquet").unlink()
+    Path(rows[5]["out"]).unlink()
+    assert main(ray) == 1
+    assert "4 of 5 parts were finished by an earlier run" in capsys.readouterr().err
+    assert scans(tmp_path / "ray") == here
+    assert table(tmp_path / "ray") == first
+    assert (tmp_path / "ray" / "part-00000.parquet").stat().st_mtime_ns == kept
 
 
 def test_the_cluster_listens_on_this_machine_alone(cluster: Any) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sampled_transformer.inference.segment_targets import plan_outputs
+from sampled_transformer.engine.job import Failure
+from sampled_transformer.inference.places import EmptyFolder
+from sampled_transformer.inference.segment_targets import job_outputs, plan_outputs
 
 
 def touch(*paths: Path) -> list[str]:
@@ -61,3 +63,65 @@ def test_problems_are_one_line_each(tmp_path: Path) -> None:
     assert len(plan.problems) == 5
     with pytest.raises(ValueError, match="out: expected a folder, got the file"):
         plan_outputs(files, tmp_path / "a.ply")
+
+
+def test_patterns_and_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a pattern keep their paths below its fixed part, and results are not labelled again."""
+    monkeypatch.chdir(tmp_path)
+    touch(*(tmp_path / name for name in ("in/a/x.ply", "in/b/x.ply", "in/b/notes.md", "in/out/a/x.ply", "y[1].ply")))
+    (tmp_path / "scans.list").write_text("in/*/*.ply\n\ny[1].ply\n")
+    expected = {"in/a/x.ply": "a/x.ply", "in/b/x.ply": "b/x.ply", "y[1].ply": "y[1].ply"}
+    assert job_outputs(["@scans.list"], Path("in/out")) == expected
+    plan = plan_outputs(["@scans.list"], Path("in/out"), force=True)
+    assert plan.todo == [(Path(name), Path("in/out", target)) for name, target in expected.items()]
+    assert job_outputs(["i*/a/*", str(tmp_path / "in" / "b" / "*")], Path("out")) == {
+        "in/a/x.ply": "in/a/x.ply",
+        str(tmp_path / "in/b/x.ply"): "x.ply",
+    }
+    assert "no file of a known format matches" in plan_outputs(["*.las"], Path("out")).problems[0]
+
+
+def test_urls(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    touch(tmp_path / "in" / "a.ply", tmp_path / "in" / "deep" / "b.npy", tmp_path / "in" / "notes.md")
+    url = f"file://{tmp_path}/in"
+    names = {f"{url}/a.ply": "a.ply", f"{url}/deep/b.npy": "deep/b.npz"}
+    for place in (url, f"{url}/", f"{url}/**"):
+        assert job_outputs([place], tmp_path / "out") == names
+    assert job_outputs([f"{url}/deep/b.npy"], tmp_path / "out") == {f"{url}/deep/b.npy": "b.npz"}
+    assert [target for _, target in plan_outputs([url], tmp_path / "out").todo] == [
+        tmp_path / "out" / target for target in names.values()
+    ]
+
+
+def test_urls_that_are_listed_with_other_slashes(tmp_path: Path) -> None:
+    system = pytest.importorskip("fsspec").filesystem("memory")
+    for name in ("a.ply", "deep/a.ply", "../../b.ply"):
+        system.pipe_file(f"/bucket-of-scans/{name}", b"")
+    found = job_outputs(["memory://bucket-of-scans"], tmp_path / "out")
+    system.rm("/bucket-of-scans", recursive=True)
+    assert list(found.values()) == ["a.ply", "deep/a.ply"]
+
+
+def test_no_result_outside_the_folder(tmp_path: Path) -> None:
+    touch(tmp_path / "in" / "deep" / "a.ply")
+    plan = plan_outputs([str(tmp_path / "in" / "*" / ".." / ".." / "in" / "deep" / "a.ply")], tmp_path / "out")
+    assert plan.todo == []
+    assert "expected a result in " in plan.problems[0]
+
+
+def test_a_job_has_every_file_once_and_a_reason_for_those_without_a_result(tmp_path: Path) -> None:
+    files = touch(tmp_path / "a.ply", tmp_path / "else" / "a.ply", tmp_path / "b.obj")
+    missing = str(tmp_path / "none.ply")
+    touch(tmp_path / "out" / "a.ply")  # of the run before
+    found = job_outputs([*files, files[0], missing], tmp_path / "out")
+    assert list(found) == [*files, missing]
+    assert (found[files[0]], found[missing]) == ("a.ply", "none.ply")
+    for name, part in ((files[1], "another name than"), (files[2], "source: expected a scan as")):
+        one = found[name]
+        assert isinstance(one, Failure)
+        assert one.reason.startswith(f"{name}: ")
+        assert part in one.reason
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EmptyFolder, match="expected scans in the folder, got none"):
+        job_outputs([str(tmp_path / "empty")], tmp_path / "out")

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..engine.engines import EngineName
 from ..inference.defaults import DEFAULT_SEGMENTER
 from ..training.settings import Up
+from .batch import check_batch, run_batch
 from .messages import remark
+
+if TYPE_CHECKING:
+    from ..inference.places import Place
+    from ..inference.segment_files import SegmentQuestion
+
+SHARD = 8  # scans are large, so that a few are enough for a process at once
 
 
 def segment_predict(
@@ -20,11 +30,16 @@ def segment_predict(
     force: bool = False,
     device: str | None = None,
     json: bool = False,
+    shard: int | None = None,
+    workers: int | None = None,
+    engine: EngineName | None = None,
+    address: str | None = None,
 ) -> int:
     """Label every point of scans, and write the same scans with a class and a confidence per point.
 
     Args:
-        files: Files, or folders to search for scans. They need no labels.
+        files: Files, or folders to search for scans; also patterns, lists and URLs, as in `predict`. They need no
+            labels.
         weights: The folder of a run, a weights file, or the name of shipped weights.
         out: Folder for the labelled scans, which keep their names, formats, points and order.
         features: Where the network's features come from, separated by commas: intensity=scalar_Intensity reads the
@@ -37,6 +52,11 @@ def segment_predict(
         force: Replace files in --out (default: those that are there already are left alone).
         device: Device (default: GPU if available).
         json: Print everything as JSON.
+        shard: Files per part of the record that --engine keeps in --out (default: 8).
+        workers: Processes of --engine (default: one per core).
+        engine: Label in the processes of a Ray cluster, which write into --out; all its machines have to see that
+            folder. The same command goes on where it was stopped.
+        address: Address of the cluster, such as "auto" (default: one on this machine, for this command).
     """
     from dataclasses import asdict
     from json import dumps
@@ -45,27 +65,23 @@ def segment_predict(
 
     from tqdm import tqdm
 
-    from ..inference.segment_files import SegmentQuestion, label_file
+    from ..data.errors import DataError
+    from ..inference.segment_files import SegmentQuestion, label_place, load_segmenter
     from ..inference.segment_targets import plan_outputs
-    from ..inference.segmentation import most_points, point_view_of
-    from ..inference.trained import pick_device
     from ..support.printable import printable
-    from ..weights import find_weights, load_model
 
-    if up == "auto":
-        raise ValueError("up: expected an axis, because only classifiers can be asked, got auto")
-    if samples < 1:
-        raise ValueError(f"samples: expected at least 1, got {samples}")
-    most_points(memory)  # which refuses too little, before anything is written
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     question = SegmentQuestion(weights, names, _pairs(features), up, samples, memory, coloured, device)
-    path = find_weights(weights)
-    network, description = load_model(path, pick_device(device))
-    view = point_view_of(description, weights)
-    for name in question.features:
-        if name not in view.features:
-            known = ", ".join(view.features) or "none"
-            raise ValueError(f"features: expected those of the network ({known}), got {name!r}")
+    check_batch(out, engine, address)
+    if engine is not None:
+        for name, given in (("force", force), ("json", json)):
+            if given:
+                raise ValueError(f"{name}: expected none with --engine, got --{name}")
+        return _by_engine(question, files, out, SHARD if shard is None else shard, engine, workers, address)
+    for name, number in (("workers", workers), ("shard", shard)):
+        if number is not None:
+            raise ValueError(f"{name}: expected none without --engine, got {number}")
+    segmenter = load_segmenter(question)
     plan = plan_outputs(files, Path(out), force)
     Path(out).mkdir(parents=True, exist_ok=True)
     remark(
@@ -74,15 +90,14 @@ def segment_predict(
     remark("could not be read", plan.problems)
     failed, answers = len(plan.problems), []
     for source, target in plan.todo:
-        target.parent.mkdir(parents=True, exist_ok=True)
         begin = perf_counter()
-        with tqdm(unit="points", unit_scale=True, desc=source.name, disable=None, leave=False) as bar:
+        with tqdm(unit="points", unit_scale=True, desc=target.name, disable=None, leave=False) as bar:
             bar.total = _count(source)
             try:
-                answer = label_file(network, view, description.classes, source, target, question, bar.update)
-            except ValueError as error:  # a DataError, or options that do not fit this file
+                answer = label_place(segmenter, source, target, question, bar.update)
+            except DataError as error:
                 failed += 1
-                remark("could not be labelled", [_named(str(error), printable(source))])
+                remark("could not be labelled", [str(error)])
                 continue
         answers.append(asdict(answer))
         if not json:
@@ -97,6 +112,30 @@ def segment_predict(
     return int(failed > 0)
 
 
+def _by_engine(
+    question: SegmentQuestion,
+    files: list[str],
+    out: str,
+    shard: int,
+    engine: EngineName,
+    workers: int | None,
+    address: str | None,
+) -> int:
+    """Label the files in the processes of an engine; returns the exit code."""
+    from pathlib import Path
+
+    from ..inference.segment_job import segment_job
+    from ..inference.segment_targets import job_outputs
+    from ..support.atomic import clear_leftovers
+
+    outputs = job_outputs(files, Path(out))
+    job = segment_job(question, outputs, out, shard)
+    code = run_batch(job, outputs, out, engine, workers, address, question.device)
+    for folder in {Path(out, path).parent for path in outputs.values() if isinstance(path, str)}:
+        clear_leftovers(folder)  # of processes that were killed while they wrote
+    return code
+
+
 def _pairs(text: str | None) -> dict[str, str]:
     """ "a=b,c=" as {"a": "b", "c": ""}; a name alone stands for itself."""
     pairs = {}
@@ -107,7 +146,7 @@ def _pairs(text: str | None) -> dict[str, str]:
     return pairs
 
 
-def _count(source: object) -> int | None:
+def _count(source: Place) -> int | None:
     """The number of points of a file, if its header tells it cheaply."""
     from pathlib import Path
 
@@ -115,13 +154,10 @@ def _count(source: object) -> int | None:
     from ..data.scans import STREAMED, scan_bounds
 
     try:
-        return scan_bounds(Path(str(source))).count if Path(str(source)).suffix.lower() in STREAMED else None
+        known = isinstance(source, Path) and source.suffix.lower() in STREAMED
+        return scan_bounds(source).count if known else None
     except (DataError, OSError):
         return None  # reading the file says what is wrong with it
-
-
-def _named(message: str, name: str) -> str:
-    return message if message.startswith(name) else f"{name}: {message}"
 
 
 def _summary(points: int, seconds: float, classes: dict[str, int]) -> str:

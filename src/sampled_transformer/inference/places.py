@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,11 +33,22 @@ class EmptyFolder(DataError):
 
 def files_below(places: Iterable[str]) -> Iterator[Place | EmptyFolder]:
     """The given files, and those of known formats below folders, in the given order and sorted by path."""
+    for place in without_lists(places):
+        yield from files_at(place)
+
+
+def without_lists(places: Iterable[str]) -> Iterator[str]:
+    """The places, with those that are in a list instead of the list."""
     for place in places:
         if place.startswith("@") and not os.path.lexists(place):
-            yield from files_below(_listed(Path(place[1:])))
+            yield from _listed(Path(place[1:]))
         else:
-            yield from _files_at(place)
+            yield place
+
+
+def is_pattern(place: str) -> bool:
+    """Whether a local place is a pattern; a file that has such a name is that file."""
+    return glob.has_magic(place) and not os.path.lexists(place)
 
 
 def place_of(name: str) -> Place:
@@ -53,16 +64,17 @@ def names_below(places: Iterable[str]) -> Iterator[str]:
         yield str(place)
 
 
-def _files_at(place: str) -> Iterator[Place | EmptyFolder]:
+def files_at(place: str, formats: Container[str] = READERS) -> Iterator[Place | EmptyFolder]:
+    """The files of one place, which is no list; in folders and patterns, those whose suffix is in `formats`."""
     what = "no file of a known format in this folder"
     if is_url(place):
-        found: Iterable[Place] = _remote_files(place)
+        found: Iterable[Place] = _remote_files(place, formats)
         what = "no file of a known format there"
     elif Path(place).is_dir():
-        found = _shapes_in(Path(place))
-    elif glob.has_magic(place) and not os.path.lexists(place):
+        found = _shapes_in(Path(place), formats)
+    elif is_pattern(place):
         names = sorted(glob.iglob(place, recursive=True))
-        found = (Path(name) for name in names if _is_known(name) and os.path.isfile(name))
+        found = (Path(name) for name in names if _is_known(name, formats) and os.path.isfile(name))
         what = "no file of a known format matches"
     else:
         found = [Path(place)]
@@ -74,18 +86,18 @@ def _files_at(place: str) -> Iterator[Place | EmptyFolder]:
         yield EmptyFolder(place if is_url(place) else Path(place), what)
 
 
-def _remote_files(url: str) -> list[Url]:
+def _remote_files(url: str, formats: Container[str]) -> list[Url]:
     if "*" in url:
-        return _known_below(url.partition("*")[0].rpartition("/")[0], remote_glob(url))
-    if suffix_of(url) in READERS:  # a file, which we need not ask for before it is read
+        return _known_below(url.partition("*")[0].rpartition("/")[0], remote_glob(url), formats)
+    if suffix_of(url) in formats:  # a file, which we need not ask for before it is read
         return [Url(url)]
     found = remote_folder(url)
-    return [Url(url)] if found is None else _known_below(url, found)
+    return [Url(url)] if found is None else _known_below(url, found, formats)
 
 
-def _known_below(root: str, urls: list[Url]) -> list[Url]:
+def _known_below(root: str, urls: list[Url], formats: Container[str]) -> list[Url]:
     """Those of known formats; as in local folders, hidden ones are left out."""
-    return [url for url in urls if suffix_of(url) in READERS and "/." not in url.removeprefix(root)]
+    return [url for url in urls if suffix_of(url) in formats and "/." not in url.removeprefix(root)]
 
 
 def _listed(path: Path) -> Iterator[str]:
@@ -99,11 +111,11 @@ def _listed(path: Path) -> Iterator[str]:
         raise DataError(f"{printable(path)}: {error.strerror}; expected a list of files") from None
 
 
-def _is_known(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in READERS
+def _is_known(name: str, formats: Container[str]) -> bool:
+    return os.path.splitext(name)[1].lower() in formats
 
 
-def _shapes_in(folder: Path) -> Iterator[Path]:
+def _shapes_in(folder: Path, formats: Container[str]) -> Iterator[Path]:
     """Files of known formats; hidden ones, and links to folders, are left out. Only one folder is listed at a time."""
     with suppress(OSError):  # a folder that we may not read
         for name in sorted(os.listdir(folder)):
@@ -112,6 +124,6 @@ def _shapes_in(folder: Path) -> Iterator[Path]:
                 continue
             if path.is_dir():
                 if not path.is_symlink():
-                    yield from _shapes_in(path)
-            elif _is_known(name) and path.is_file():
+                    yield from _shapes_in(path, formats)
+            elif _is_known(name, formats) and path.is_file():
                 yield path

@@ -11,18 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.axes import turn
 from ..data.errors import DataError
 from ..data.fields import Scan
+from ..data.remote import local_copy
 from ..data.scan_writer import ScanWriter
 from ..data.scans import STREAMED, iter_scan_chunks, read_scan, scan_bounds
+from ..support.printable import printable
 from ..training.point_loading import NORMALS, PointView
-from .segmentation import Points, Report, check_features, label_points, most_points
+from ..weights import find_weights, load_model
+from .places import Place
+from .segmentation import Points, Report, check_features, label_points, most_points, point_view_of
 from .tiles import slices
+from .trained import pick_device
 
 BYTES_IN_MEMORY = 120  # per point of a file that is read as a whole: positions, features, labels, votes
 
@@ -62,6 +67,46 @@ class Labelled:
     classes: dict[str, int] = field(default_factory=dict)  # points of each class
     confidence: float = 0.0  # mean
     notes: list[str] = field(default_factory=list)
+
+
+class Segmenter(NamedTuple):
+    """A network that labels points, how it sees them, and the names of its classes."""
+
+    network: Any
+    view: PointView
+    classes: Sequence[str]
+
+
+def load_segmenter(question: SegmentQuestion) -> Segmenter:
+    """Load the network of a question, and refuse what it cannot be asked."""
+    if question.up == "auto":
+        raise ValueError("up: expected an axis, because only classifiers can be asked, got auto")
+    if question.samples < 1:
+        raise ValueError(f"samples: expected at least 1, got {question.samples}")
+    most_points(question.memory)  # which refuses too little
+    network, description = load_model(find_weights(question.weights), pick_device(question.device))
+    view = point_view_of(description, question.weights)
+    for name in question.features:
+        if name not in view.features:
+            known = ", ".join(view.features) or "none"
+            raise ValueError(f"features: expected those of the network ({known}), got {name!r}")
+    return Segmenter(network, view, description.classes)
+
+
+def label_place(segmenter: Segmenter, place: Place, out: Path, question: SegmentQuestion, done: Report) -> Labelled:
+    """Label one file, which may be remote, and write the result, in a new folder if need be.
+
+    Every ValueError, which may be about options that do not fit this file, is a DataError that begins with its name.
+    """
+    name = printable(place)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with local_copy(place) as path:
+            answer = label_file(*segmenter, path, out, question, done)
+    except ValueError as error:
+        raise DataError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+    answer.file = str(place)
+    return answer
 
 
 def scan_features(scan: Scan, view: PointView, chosen: Mapping[str, str], axis: str | None) -> dict[str, np.ndarray]:
