@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # the browser is that of the tests
 OUT = ROOT / "docs" / "pictures"
 LARGEST = 300_000  # bytes
+LABELLED = "53029"  # a test part with five classes of points
 
 from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
 from PIL import Image  # noqa: E402
@@ -70,6 +71,14 @@ def field(visitor: Any) -> None:
     visitor.attention._show_field()
 
 
+def labelled(visitor: Any) -> None:
+    """Show a part of the test split with many classes, as one sees its studs and holes."""
+    shelf = visitor.page.shelf
+    place = next(place for place in range(len(shelf)) if shelf.item(place).name == LABELLED)
+    visitor.picker.value = visitor.picker.options[place]
+    visitor._pick()
+
+
 def report(folder: Path) -> None:
     """The page about the shipped network for bricks."""
     page = folder / "evaluation.html"
@@ -94,5 +103,6 @@ if __name__ == "__main__":
     live(None, "view-phone", PHONE, "answer", choose)
     live("modelnet40-mae", "view-rebuilt", DESKTOP, "reconstruction", choose)
     live("mixtures", "view-clusters", DESKTOP, "clusters")
+    live("brick-parts", "labelled-scan", DESKTOP, "segmentation", labelled)
     with tempfile.TemporaryDirectory() as place:
         report(Path(place))

@@ -10,7 +10,7 @@ import pytest
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.files import READERS
 from sampled_transformer.data.formats.meshes import Mesh
-from sampled_transformer.view.reader import _bounded, read_apart, read_upload
+from sampled_transformer.view.reader import Reading, _bounded, read_apart, read_upload
 
 CUBE = b"OFF\n4 2 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n"
 
@@ -44,7 +44,7 @@ def test_a_large_cloud_is_thinned_and_says_so() -> None:
 def test_a_mesh_with_too_many_faces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_bounded.__globals__, "MOST_FACES", 1)
     with pytest.raises(DataError, match="expected at most 1 faces, got 2"):
-        _bounded(Mesh(np.eye(3), np.array([[0, 1, 2], [0, 1, 2]])), 100)
+        _bounded(Reading(Mesh(np.eye(3), np.array([[0, 1, 2], [0, 1, 2]]))), 100)
 
 
 def test_points_of_the_plane_are_read_for_clustering() -> None:
@@ -66,9 +66,21 @@ def test_a_reader_that_dies_costs_one_file(tmp_path: Path, monkeypatch: pytest.M
     assert read_apart(path).raw[0].shape == (4, 3)
 
 
-def _die(chunk: list[Path], announce: object, most: int, dimension: int) -> None:
+def _die(chunk: list[Path], announce: object, most: int, dimension: int, scan: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_all_formats_may_be_uploaded() -> None:
     assert {".off", ".ply", ".obj", ".stl", ".glb", ".npy", ".npz", ".las", ".csv"} <= set(READERS)
+
+
+def test_labels_and_features_of_a_scan_are_thinned_with_its_points() -> None:
+    rows = "\n".join(f"{number} {number % 3} 0 {number % 2} {number / 10}" for number in range(50))
+    reading = read_upload("scan.txt", f"x y z label intensity\n{rows}".encode(), most=20, scan=True)
+    assert reading.labels is not None
+    assert reading.features is not None
+    numbers = reading.raw[0][:, 0]
+    assert len(numbers) == 20
+    assert reading.labels.tolist() == (numbers % 2).tolist()
+    assert np.allclose(reading.features["intensity"], numbers / 10)
+    assert read_upload("scan.txt", f"x y z label intensity\n{rows}".encode()).labels is None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..training.segment_settings import SegmentSettings
-from .extras import training_module
+from .extras import training_module, with_report
 
 
 def segment_train(settings: SegmentSettings, resume: bool = False) -> None:
@@ -23,7 +21,8 @@ def segment_train(settings: SegmentSettings, resume: bool = False) -> None:
     for one in result.get("point_classes", []):
         iou = "no points" if one["iou"] is None else f"{100 * one['iou']:.1f} %"
         print(f"  {one['class']}: IoU {iou}")
-    print(f"{Path(settings.out)}: {result['seconds']:.0f} s; model.safetensors, metrics.csv, result.json")
+    written = with_report(settings.out, "model.safetensors, metrics.csv, result.json")
+    print(f"{settings.out}: {result['seconds']:.0f} s; {written}")
 
 
 def _test_figures(row: dict[str, float]) -> str:

@@ -61,8 +61,8 @@ def class_table(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
     return table(("class", "test shapes", "recognised", "right when answered"), rows)
 
 
-def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
-    """Plot a confusion matrix: shares of each true class as colours, the counts as numbers."""
+def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str], what: str = "shapes") -> Any:
+    """Plot a confusion matrix: shares of each true class as colours, the counts of `what` as numbers."""
     counts = np.array(matrix)
     shares = counts / counts.sum(1, keepdims=True).clip(1)
     numbers = np.where(counts > 0, counts.astype(str), "") if len(classes) <= NUMBERS_UP_TO else None
@@ -79,7 +79,7 @@ def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> Any:
         zmin=0,
         zmax=1,
         colorbar={"tickformat": ".0%", "thickness": 12},
-        hovertemplate="%{y} classified as %{x}: %{customdata} shapes, %{z:.0%}<extra></extra>",
+        hovertemplate=f"%{{y}} classified as %{{x}}: %{{customdata}} {what}, %{{z:.0%}}<extra></extra>",
     )
     page.update_layout(height=260 + 22 * len(classes), template="plotly_white", margin={"t": 20, "r": 20})
     page.update_xaxes(title="answer", tickangle=45, dtick=1)

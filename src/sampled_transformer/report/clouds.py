@@ -61,15 +61,18 @@ def _decisive(shares: np.ndarray, half: float = 0.5) -> list[tuple[int, float]]:
     return [(int(i), float(shares[i] / most)) for i in order[:count]]
 
 
-def side_by_side(clouds: Sequence[Turnable]) -> Any:
-    """Clouds that can be turned, side by side. A browser draws few of them at a time, so a page has few."""
+def side_by_side(clouds: Sequence[Turnable], most: int = MOST_POINTS) -> Any:
+    """Clouds that can be turned, side by side, with at most `most` points per part.
+
+    A browser draws few of them at a time, so a page has few.
+    """
     page = graph_objects().Figure()
     width = 1 / len(clouds)
     shown: set[str] = set()
     for number, cloud in enumerate(clouds):
         scene = "scene" if number == 0 else f"scene{number + 1}"
         for name, points, colour in cloud.parts:
-            some = points[:: max(1, -(-len(points) // MOST_POINTS))].astype(np.float32)
+            some = points[:: max(1, -(-len(points) // most))].astype(np.float32)
             page.add_scatter3d(
                 **dict(zip("xyz", some.T, strict=True)),
                 mode="markers",

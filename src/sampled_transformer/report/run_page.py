@@ -1,6 +1,6 @@
 """report.html for one or several training runs: curves, confusion matrix and mistakes on one self-contained page.
 
-regression_page.py has the parts that differ for networks that predict a number.
+regression_page.py and segment_page.py have the parts that differ for networks that predict a number or label points.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ COLUMNS: Mapping[str, Callable[[Mapping[str, float]], str]] = {  # of the table 
     "test accuracy": lambda row: f"{100 * row['test_accuracy']:.2f} %",
     "mean over classes": lambda row: f"{100 * row['test_mean_class_accuracy']:.2f} %",
 }
+COMPARED = {"train", "segment train"}  # commands whose runs may share a page
 
 
 def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
@@ -41,12 +42,16 @@ def report(runs: Mapping[str, Path], title: str) -> str:
     kinds = {kind_of(folder) for folder in runs.values()}
     if len(kinds) > 1:
         raise ValueError(f"runs: expected runs of one command, got {' and '.join(sorted(kinds))}")
-    if kinds != {"train"}:
+    if not kinds <= COMPARED:
         return _other_page(kinds.pop(), runs, title)
     results = {name: _result(folder) for name, folder in runs.items()}
     metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
     whose = f" ({escape(next(iter(runs)))})" if len(runs) > 1 else ""
-    if _target(results) is None:
+    if kinds == {"segment train"}:
+        from .segment_page import sections as segment_sections
+
+        shown = segment_sections(runs, results, metrics, whose)
+    elif _target(results) is None:
         shown = _sections(runs, results, metrics, whose)
     else:
         from .regression_page import sections
@@ -56,12 +61,12 @@ def report(runs: Mapping[str, Path], title: str) -> str:
 
 
 def kind_of(folder: Path) -> str:
-    """The command that made a run: "train", "pretrain", "fewshot" or "cluster train"; "train" if nobody knows."""
+    """The command that made a run, such as "train", "fewshot" or "segment train"; "train" if nobody knows."""
     try:
         command = json.loads((folder / "result.json").read_text("utf-8"))["command"]
     except (OSError, ValueError, KeyError, TypeError):
         return "train"  # whose page says what is missing
-    known = [kind for kind in ("pretrain", "fewshot", "cluster train") if f" {kind} " in f"{command} "]
+    known = [kind for kind in ("pretrain", "fewshot", "cluster train", "segment train") if f" {kind} " in f"{command} "]
     return known[0] if known else "train"
 
 

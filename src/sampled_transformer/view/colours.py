@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..support.palette import PALETTE
+from ..support.palette import class_colours
 
 VIRIDIS = np.array(
     [
@@ -52,8 +52,7 @@ def lightened(colours: np.ndarray) -> np.ndarray:
 
 def by_class(labels: np.ndarray) -> np.ndarray:
     """Numbers of classes (n,) as colours (n, 3) uint8."""
-    colours: np.ndarray = np.array(PALETTE, np.uint8)[labels % len(PALETTE)]
-    return colours
+    return class_colours(labels) if len(labels) else np.zeros((0, 3), np.uint8)
 
 
 def all_the_same(count: int, colour: tuple[int, int, int] = PLAIN) -> np.ndarray:

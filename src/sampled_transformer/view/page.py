@@ -86,7 +86,8 @@ def open_page(
         chosen = weights or DEFAULT_WEIGHTS
         trained = load(chosen, device)
         page = Page(trained, weights=chosen)
-        page.first = load_item(path) if page.kind != "clusters" else _load_points(path, page.dimension)
+        scan = page.kind == "labels"
+        page.first = load_item(path, scan=scan) if page.kind != "clusters" else _load_points(path, page.dimension)
         return page
     if shown is None or _is_weights(shown, path):
         chosen = weights or str(shown)

@@ -6,7 +6,7 @@ import tempfile
 import threading
 from functools import partial
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..data.errors import DataError
 from ..data.files import READERS, named_errors, read_raw
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud
+from ..data.scans import FORMATS, read_scan
 from ..support.printable import printable
 from ..support.workers import Announce, ProcessDied, run_in_order
 
@@ -27,13 +28,16 @@ _turn = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Reading(NamedTuple):
-    """What a file holds, and what is worth knowing about it."""
+    """What a file holds, and what is worth knowing about it. The last three are read for networks that label points."""
 
     raw: Mesh | Cloud
     notes: tuple[str, ...] = ()
+    labels: np.ndarray | None = None  # the numbers in the file, (n,)
+    names: dict[int, str] | None = None  # of the labels, as far as the file states them
+    features: dict[str, np.ndarray] | None = None  # (n,) or (n, width), without normals
 
 
-def read_upload(name: str, content: bytes, most: int = MOST_POINTS, dimension: int = 3) -> Reading:
+def read_upload(name: str, content: bytes, most: int = MOST_POINTS, dimension: int = 3, scan: bool = False) -> Reading:
     """Read an uploaded file by the name that it had.
 
     Args:
@@ -41,6 +45,7 @@ def read_upload(name: str, content: bytes, most: int = MOST_POINTS, dimension: i
         content: The file.
         most: Points to keep of a cloud.
         dimension: Coordinates per point, which are 3 except in files for clustering.
+        scan: Read labels and features of the points, too.
     """
     suffix = PurePath(name).suffix.lower()
     if suffix not in READERS:
@@ -48,14 +53,16 @@ def read_upload(name: str, content: bytes, most: int = MOST_POINTS, dimension: i
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"upload{suffix}")
         path.write_bytes(content)
-        return read_apart(path, name, most, dimension)
+        return read_apart(path, name, most, dimension, scan)
 
 
-def read_apart(path: Path, name: str | None = None, most: int = MOST_POINTS, dimension: int = 3) -> Reading:
+def read_apart(
+    path: Path, name: str | None = None, most: int = MOST_POINTS, dimension: int = 3, scan: bool = False
+) -> Reading:
     """Read a file in a process of its own. Messages call it `name` (default: its path)."""
     shown = printable(path if name is None else name)
     with _turn:
-        [(_, found)] = run_in_order(partial(_read, most=most, dimension=dimension), [[path]], 1)
+        [(_, found)] = run_in_order(partial(_read, most=most, dimension=dimension, scan=scan), [[path]], 1)
     if isinstance(found, ProcessDied):
         reason = f"the process that read it died ({found}); the file may be damaged or too large for memory"
         raise DataError(f"{shown}: {reason}")
@@ -65,7 +72,7 @@ def read_apart(path: Path, name: str | None = None, most: int = MOST_POINTS, dim
     return reading
 
 
-def _read(chunk: list[Path], announce: Announce, most: int, dimension: int) -> list[Reading | str]:
+def _read(chunk: list[Path], announce: Announce, most: int, dimension: int, scan: bool) -> list[Reading | str]:
     """Run in a worker: what each file holds, or what is wrong with it."""
     _limit_resources()
     found: list[Reading | str] = []
@@ -73,7 +80,7 @@ def _read(chunk: list[Path], announce: Announce, most: int, dimension: int) -> l
         announce(number)
         try:
             with named_errors(printable(path)):
-                found.append(_bounded(_content(path, dimension), most))
+                found.append(_bounded(_content(path, dimension, scan), most))
         except DataError as error:
             found.append(str(error))
         except MemoryError:
@@ -81,25 +88,48 @@ def _read(chunk: list[Path], announce: Announce, most: int, dimension: int) -> l
     return found
 
 
-def _content(path: Path, dimension: int) -> Mesh | Cloud:
+def _content(path: Path, dimension: int, scan: bool) -> Reading:
     if dimension == 3:
-        return read_raw(path)
+        raw = read_raw(path)
+        return _with_fields(path, raw) if scan and isinstance(raw, Cloud) else Reading(raw)
     from ..clustering.fit import read_points  # loads torch, which other files do not need
 
-    return Cloud(read_points(path, dimension))
+    return Reading(Cloud(read_points(path, dimension)))
 
 
-def _bounded(raw: Mesh | Cloud, most: int) -> Reading:
+def _with_fields(path: Path, raw: Cloud) -> Reading:
+    """A cloud with all that its file says about each point; a file that is no scan has points and normals alone."""
+    if path.suffix.lower() not in FORMATS:
+        return Reading(raw)
+    try:
+        found = read_scan(path)
+    except DataError:
+        return Reading(raw)
+    normals = raw.normals if found.normals is None and len(found) == len(raw.points) else found.normals
+    return Reading(Cloud(found.points, normals), (), found.labels, found.classes, found.features)
+
+
+def _bounded(reading: Reading, most: int) -> Reading:
     """At most `most` points of a cloud, evenly over the file; a mesh is drawn from later, but has a limit, too."""
+    raw = reading.raw
     if isinstance(raw, Mesh):
         if len(raw.faces) > MOST_FACES:
             raise DataError(f"expected at most {MOST_FACES:,} faces, got {len(raw.faces):,}")
-        return Reading(raw)
+        return reading
     if len(raw.points) <= most:
-        return Reading(raw)
+        return reading
     rows = np.sort(np.random.default_rng(0).choice(len(raw.points), most, replace=False))
-    kept = Cloud(raw.points[rows], None if raw.normals is None else np.asarray(raw.normals)[rows])
-    return Reading(kept, (f"{most:,} of {len(raw.points):,} points, drawn at random",))
+
+    def some(values: Any) -> Any:
+        return None if values is None else np.asarray(values)[rows]
+
+    features = None if reading.features is None else {name: some(values) for name, values in reading.features.items()}
+    return reading._replace(
+        raw=Cloud(raw.points[rows], some(raw.normals)),
+        notes=(f"{most:,} of {len(raw.points):,} points, drawn at random",),
+        labels=some(reading.labels),
+        features=features,
+    )
 
 
 def _limit_resources() -> None:

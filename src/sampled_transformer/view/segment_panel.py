@@ -1,7 +1,4 @@
-"""The part of the live page about labels of points: colours by class, confidence, mistakes, classes on and off.
-
-It needs a network with `segment(points, normals)`, which gives `labels`, `confidence` and `classes`.
-"""
+"""The part of the live page about labels of points: colours by class, confidence, mistakes, classes on and off."""
 
 from __future__ import annotations
 
@@ -12,17 +9,19 @@ import numpy as np
 from ..data.axes import turn
 from ..data.files import draw_shape
 from ..data.formats.meshes import Mesh
-from ..support.palette import colour, hexadecimal
+from ..inference.segmentation import Segmentation, point_view_of
+from ..support.palette import class_colour, colour
+from ..training.point_loading import NORMALS
 from . import texts
 from .colours import FADED, all_the_same, by_class, scaled
 from .drawing import point_size
-from .shapes import UNITS
+from .shapes import UNITS, Item
 
 if TYPE_CHECKING:
     from .visitor import Visitor
 
 MESH_POINTS = 20_000  # drawn from the surface of a mesh
-CLASS, CONFIDENCE, MISTAKES = "class", "confidence", "mistakes"
+CLASS, CONFIDENCE, TRUTH, MISTAKES = "class", "confidence", "true class", "mistakes"
 MOST_SWITCHES = 40  # classes that can be switched off one by one
 
 
@@ -32,15 +31,17 @@ class SegmentPanel:
     def __init__(self, visitor: Visitor) -> None:
         self.visitor, self.drawing = visitor, visitor.drawing
         self.points = np.zeros((0, 3))
-        self.truth: np.ndarray | None = None
-        self.found: Any = None
+        self.truth: np.ndarray | None = None  # -1 where nobody knows the class
+        self.found: Segmentation | None = None
+        trained = visitor.page.trained
+        self.view = point_view_of(trained.description, trained.name)
         gui: Any = visitor.client.gui
         with gui.add_folder("Segmentation"):
             self.said = gui.add_html(texts.paragraph("Labels of all points."))
             self.colour = gui.add_dropdown("Colour by", (CLASS, CONFIDENCE))
             self.least = gui.add_slider("Least confidence", 0.0, 1.0, 0.05, 0.0)
             self.legend = gui.add_html("")
-            names = visitor.page.trained.classes[:MOST_SWITCHES]
+            names = trained.classes[:MOST_SWITCHES]
             with gui.add_folder("Classes", expand_by_default=False):
                 self.switches = [gui.add_checkbox(name, True) for name in names]
         for control in (self.colour, self.least, *self.switches):
@@ -50,58 +51,80 @@ class SegmentPanel:
         """Label the points of the visitor's shape, and draw them."""
         item, page = self.visitor.item, self.visitor.page
         assert item is not None
-        raw, self.truth = item.raw, item.labels
-        if isinstance(raw, Mesh):
-            drawn = draw_shape(raw, points=MESH_POINTS, normals="keep")
-            points, normals = drawn.places, drawn.shape.normals
-            self.truth = None
-        else:
-            points, normals = np.asarray(raw.points), raw.normals
-        up = self.visitor.chosen_up() or item.up
-        if up is not None:
-            points = turn(points, up, self.visitor.up)
-            normals = None if normals is None else turn(np.asarray(normals), up, self.visitor.up)
-        scale = UNITS.get(self.visitor.unit(), 1.0)
-        trained: Any = page.trained
+        trained = page.trained
+        points, features = self._read(item)
         with page.asking():
-            self.found = trained.segment(points * scale, normals)
-        centre = (points.min(0) + points.max(0)) / 2
-        self.points = (points - centre) / max(float(np.linalg.norm(points - centre, axis=1).max()), 1e-12)
-        choices = (CLASS, CONFIDENCE) if self.truth is None else (CLASS, CONFIDENCE, MISTAKES)
+            found = trained.segment(points * UNITS.get(self.visitor.unit(), 1.0), features)
+        self.found = found
+        self.truth = None if isinstance(item.raw, Mesh) else item.true_classes(trained.classes)
+        drawn = self.visitor.drawn(points)
+        centre = (drawn.min(0) + drawn.max(0)) / 2
+        self.points = (drawn - centre) / max(float(np.linalg.norm(drawn - centre, axis=1).max()), 1e-12)
+        choices = (CLASS, CONFIDENCE) if self.truth is None else (CLASS, CONFIDENCE, TRUTH, MISTAKES)
         if tuple(self.colour.options) != choices:
             self.colour.options = choices
         self.draw()
 
+    def _read(self, item: Item) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Points with the axis up that the network expects, and those of their features that it reads."""
+        raw = item.raw
+        if isinstance(raw, Mesh):
+            shape = draw_shape(raw, points=MESH_POINTS, normals="keep")
+            points, normals, known = shape.places, shape.shape.normals, {}
+        else:
+            points, normals, known = np.asarray(raw.points), raw.normals, dict(item.features)
+        if normals is not None:
+            known[NORMALS] = np.asarray(normals)
+        up = self.visitor.chosen_up() or item.up
+        if up is not None:
+            points = turn(points, up, self.visitor.up)
+            if NORMALS in known:
+                known[NORMALS] = turn(known[NORMALS], up, self.visitor.up)
+        return points, {name: values for name, values in known.items() if name in self.view.features}
+
     def draw(self) -> None:
         """Draw the points of the classes that are on."""
-        if self.found is None:
+        found = self.found
+        if found is None:
             return
-        labels = np.asarray(self.found.labels)
-        confidence = np.asarray(self.found.confidence)
+        labels, confidence = found.labels, found.confidence
         shown = confidence >= float(self.least.value)
         for number, switch in enumerate(self.switches):
             if not switch.value:
                 shown &= labels != number
-        self.drawing.cloud("points", self.points[shown], self._colours(labels, confidence)[shown], self._size())
-        counts = np.bincount(labels, minlength=len(self.found.classes))
+        self.drawing.cloud("points", self.points[shown], self._colours(found)[shown], self._size())
+        counts = np.bincount(labels, minlength=len(found.classes))
         order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
         self.legend.content = texts.legend(
-            [self.found.classes[number] for number in order],
+            [found.classes[number] for number in order],
             [int(counts[number]) for number in order],
-            [hexadecimal(number) for number in order],
+            [class_colour(number) for number in order],
         )
-        said = [f"{len(labels):,} points, mean confidence {100 * confidence.mean():.0f} %"]
-        if self.truth is not None:
-            said.append(f"{100 * (labels == self.truth).mean():.1f} % of the points labelled correctly")
-        self.said.content = texts.paragraph(*said, kind="segmentation")
+        self.said.content = texts.paragraph(*self._lines(found), kind="segmentation")
 
-    def _colours(self, labels: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    def _lines(self, found: Segmentation) -> list[str]:
+        confidence = found.confidence
+        lines = [f"{len(confidence):,} points, mean confidence {100 * confidence.mean():.0f} %", *found.notes]
         if self.colour.value == CONFIDENCE:
-            return scaled(confidence)
-        if self.colour.value == MISTAKES and self.truth is not None:
-            wrong = labels != self.truth
-            return np.where(wrong[:, None], np.array(colour(1), np.uint8), all_the_same(len(labels), FADED))
-        return by_class(labels)
+            lines.append(f"dark: {100 * confidence.min():.0f} %, bright: {100 * confidence.max():.0f} %")
+        if self.truth is not None:
+            known = self.truth >= 0
+            right = (found.labels == self.truth)[known].mean()
+            whose = "the points" if known.all() else f"the {known.sum():,} points with a known class"
+            lines.append(f"{100 * right:.1f} % of {whose} labelled correctly")
+        return lines
+
+    def _colours(self, found: Segmentation) -> np.ndarray:
+        if self.colour.value == CONFIDENCE:
+            return scaled(found.confidence)
+        if self.truth is None or self.colour.value == CLASS:
+            return by_class(found.labels)
+        faded = all_the_same(len(found.labels), FADED)
+        known = (self.truth >= 0)[:, None]
+        if self.colour.value == TRUTH:
+            return np.where(known, by_class(self.truth.clip(0)), faded)
+        wrong = (found.labels != self.truth)[:, None]
+        return np.where(known & wrong, np.array(colour(1), np.uint8), faded)
 
     def _size(self) -> float:
         return point_size(len(self.points))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .reader import MOST_POINTS, Reading, read_apart
 
 UNITS = {"mm": 0.001, "cm": 0.01, "m": 1.0, "km": 1000.0, "inch": 0.0254, "foot": 0.3048}  # in metres
 UNKNOWN = "unknown"  # of a file that does not say
+UNKNOWN_CLASS = -1  # of a point without a label, or with one that the network does not know
 MOST_LISTED = 2000  # shapes of a pack in the list
 
 
@@ -31,6 +32,8 @@ class Item:
     truth: str | None = None  # its class, or its number
     labels: np.ndarray | None = None  # the class of every point, if there are any
     notes: tuple[str, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict)  # of the classes of points
+    features: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the points, without normals
 
     @property
     def vertices(self) -> np.ndarray:
@@ -43,10 +46,32 @@ class Item:
         extent: np.ndarray = np.ptp(self.vertices, axis=0)
         return extent
 
+    def true_classes(self, classes: Sequence[str]) -> np.ndarray | None:
+        """The class of every point as its number among `classes`, (n,); -1 where they lack it. None if all do.
+
+        Classes are compared by name, because numbers mean something else in every file. A class without a name is
+        called by its number.
+        """
+        if self.labels is None:
+            return None
+        known = {name: number for number, name in enumerate(classes)}
+        found, places = np.unique(self.labels, return_inverse=True)
+        numbers = [known.get(self.names.get(int(one), str(one)), UNKNOWN_CLASS) for one in found.tolist()]
+        own: np.ndarray = np.array(numbers, np.int64)[places.reshape(-1)]
+        return own if (own >= 0).any() else None
+
 
 def from_reading(name: str, reading: Reading) -> Item:
     """An item from a file that was read."""
-    return Item(name, reading.raw, standard_up(name), notes=reading.notes)
+    return Item(
+        name,
+        reading.raw,
+        standard_up(name),
+        labels=reading.labels,
+        notes=reading.notes,
+        names=reading.names or {},
+        features=reading.features or {},
+    )
 
 
 class Shelf:
@@ -72,11 +97,18 @@ class Shelf:
         split, number = self.places[place]
         pack = self.packs[split]
         batch = pack.batch([number])
-        points = batch.points.reshape(-1, 3)
         normals = None if batch.normals is None else batch.normals.reshape(-1, 3).numpy()
-        labels = _point_labels(pack, number, len(points))
-        raw = Cloud(points.double().numpy(), normals)
-        return Item(self._name(split, number), raw, pack.up or None, self._truth(split, number), labels)
+        # A network of scenes knows the real size.
+        points = batch.points.reshape(-1, 3).double().numpy() if pack.scale is None else pack.coordinates(number)
+        return Item(
+            self._name(split, number),
+            Cloud(points, normals),
+            pack.up or None,
+            self._truth(split, number),
+            None if batch.point_labels is None else batch.point_labels.reshape(-1).numpy(),
+            names=dict(enumerate(pack.point_classes)),
+            features={name: one.reshape(len(points), -1).numpy() for name, one in (batch.features or {}).items()},
+        )
 
     def _title(self, split: str, number: int) -> str:
         truth = self._truth(split, number)
@@ -96,15 +128,6 @@ class Shelf:
         return pack.classes[label] if label < len(pack.classes) else str(label)
 
 
-def _point_labels(pack: Pack, number: int, count: int) -> np.ndarray | None:
-    """The classes of a shape's points, if the pack has them."""
-    found: Any = getattr(pack, "point_labels", None)
-    if found is None:
-        return None
-    own = found[number] if pack.ptr is None else found[pack.ptr[number] : pack.ptr[number + 1]]
-    return np.asarray(own) if len(own) == count else None
-
-
 def load_shelf(source: str, root: str | None = None, first: str = "test") -> Shelf:
     """The shapes of a pack or a data set; those of the split `first` come first."""
     packs = load_splits(source, root)
@@ -115,9 +138,9 @@ def load_shelf(source: str, root: str | None = None, first: str = "test") -> She
     return found
 
 
-def load_item(path: Path, most: int = MOST_POINTS) -> Item:
-    """A file on this machine, read in a process of its own."""
-    return from_reading(path.name, read_apart(path, most=most))
+def load_item(path: Path, most: int = MOST_POINTS, scan: bool = False) -> Item:
+    """A file on this machine, read in a process of its own; with `scan`, labels and features of its points, too."""
+    return from_reading(path.name, read_apart(path, most=most, scan=scan))
 
 
 def written_size(extent: np.ndarray, unit: str) -> str:

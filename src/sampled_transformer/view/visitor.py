@@ -14,6 +14,7 @@ import viser
 from ..data.axes import AXES, turn
 from ..data.formats.meshes import Mesh
 from ..inference.prepared import Prepared
+from ..inference.segmentation import point_view_of
 from . import texts
 from .attention_panel import AttentionPanel
 from .colours import FADED, all_the_same
@@ -51,7 +52,7 @@ class Visitor:
         self.lock = threading.RLock()
         self.gone = threading.Event()
         self.drawing = Drawing(client)
-        self.up = page.trained.view.up or "z" if page.kind not in ("clusters", "labels") else "z"
+        self.up = _network_up(page)
         self._look()
         with self.lock:
             self._build()
@@ -123,7 +124,7 @@ class Visitor:
     def upload(self, name: str, content: bytes) -> None:
         """Read a file of the visitor's and show it."""
         self.status.content = texts.paragraph(f"Reading {name} ...")
-        reading = read_upload(name, content, MOST_POINTS, self.page.dimension)
+        reading = read_upload(name, content, MOST_POINTS, self.page.dimension, scan=self.segment is not None)
         self.show(from_reading(name, reading))
 
     def _build(self) -> None:
@@ -165,8 +166,9 @@ class Visitor:
         self.whole = gui.add_checkbox("Show the file itself", False)
         self.about = gui.add_html("")
         plain = self.page.kind != "clusters"
-        for control in (self.ups, self.units, self.whole):
+        for control in (self.ups, self.units):
             control.visible = plain
+        self.whole.visible = self.page.kind not in ("clusters", "labels")  # where all points are drawn anyway
         self.ups.on_update(self.safely(lambda _: self._again()))
         self.units.on_update(self.safely(lambda _: self._again() if self.segment else self._describe()))
         self.whole.on_update(self.safely(lambda _: self._draw_file()))
@@ -286,3 +288,12 @@ class Visitor:
 
     def _theme(self, dark: bool) -> None:
         self.client.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
+
+
+def _network_up(page: Page) -> str:
+    """The axis that is up for the network."""
+    if page.kind == "clusters":
+        return "z"
+    trained = page.trained
+    view = point_view_of(trained.description, trained.name) if page.kind == "labels" else trained.view
+    return view.up or "z"
