@@ -160,7 +160,8 @@ def test_a_repository_by_name(cache: Path, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_repository_that_is_not_there(cache: Path, tmp_path: Path) -> None:
-    message = r"owner/other: no such file, run folder or shipped weights \(brick-parts, .*\), nor found on the Hugging Face Hub"
+    start = r"owner/other: no such file, run folder or shipped weights \(brick-parts, .*\)"
+    message = f"{start}, nor found on the Hugging Face Hub"
     for ask in (load, TrainedNetwork.from_pretrained):
         with pytest.raises(WeightsError, match=message) as error:
             ask("owner/other")

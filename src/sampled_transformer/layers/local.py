@@ -59,7 +59,9 @@ class LocalMerge(nn.Module):
             neighbours = level.neighbours[which]
             offsets = level.all_offsets if self.training and rows is None else level.offsets(which)
             if self.deep is None:
-                return neighbour_max(points, self.offset.weight, neighbours, offsets) + own[some]
+                # In float32; a network in half precision goes on in its own type.
+                found = neighbour_max(points, self.offset.weight, neighbours, offsets)
+                return found.to(self.norm.weight.dtype) + own[some]
             y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
             y = y + (self.offset(offsets.to(x.dtype)) + own[some].unsqueeze(1))
             deep: Tensor = self.deep(y.flatten(0, 1))
