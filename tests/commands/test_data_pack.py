@@ -222,3 +222,26 @@ def test_the_seed_makes_the_scenes_also_without_points(tmp_path, capsys):
 def test_options_that_cannot_be(tmp_path, capsys, option, value, message):
     assert main(["data", "pack", "brick-scenes", str(tmp_path / "out"), f"--options.{option}", value]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["s3://bucket/shapes", "out"], "source: expected a local folder of shapes, got a URL, s3://bucket/shapes"),
+        (["shapes/*", "out"], "source: expected a local folder of shapes, got a pattern, shapes/*"),
+        (["@shapes.txt", "out"], "source: expected a local folder of shapes, got a list, @shapes.txt"),
+        (["folder", "out", "--root", "file:///shapes"], "root: expected a local folder of shapes, got a URL, "),
+    ],
+)
+def test_patterns_lists_and_urls_have_to_be_copied_first(tmp_path, capsys, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "pack", *words]) == 2
+    captured = capsys.readouterr().err
+    assert message in captured
+    assert captured.endswith("; copy the files into one, class/file, first\n")
+    assert captured.count("\n") == 1
+
+
+def test_a_folder_may_look_like_a_pattern(shapes, tmp_path, capsys):
+    assert main(["data", "pack", str(shapes.rename(tmp_path / "shapes[1]")), str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "train.npz").is_file()

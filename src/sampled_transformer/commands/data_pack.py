@@ -61,6 +61,8 @@ def data_pack(
     from ..data.targets import read_targets
     from ..engine.engines import find_engine
 
+    for name, place in (("source", source), ("root", root)):
+        _refuse_many(name, place)
     folder = shapes_below(source, root)
     if not force:
         refuse_existing(target)
@@ -108,6 +110,22 @@ def data_pack(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped" + "; the same command goes on from here" * (folder is not None)) from None
     return show(report, target, strict)
+
+
+def _refuse_many(name: str, place: str | None) -> None:
+    """Refuse patterns, lists and URLs: the classes and the split of a pack are those of one folder on this machine."""
+    from os.path import lexists
+
+    from ..data.remote import SCHEME
+    from ..inference.places import is_pattern
+    from ..support.printable import printable
+
+    if place is None or lexists(place):
+        return
+    kind = "a URL" if SCHEME.match(place) else "a list" if place.startswith("@") else "a pattern"
+    if kind != "a pattern" or is_pattern(place):
+        advice = "copy the files into one, class/file, first"
+        raise ValueError(f"{name}: expected a local folder of shapes, got {kind}, {printable(place)}; {advice}")
 
 
 def show(report: Report, target: str, strict: bool) -> int:
