@@ -14,8 +14,8 @@ OUT = ROOT / "docs" / "pictures"
 LARGEST = 300_000  # bytes
 LABELLED = "44568"  # a test part with studs, tubes and a hinge
 
-from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
 import numpy as np  # noqa: E402
+from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from sampled_transformer.cli import main  # noqa: E402
@@ -79,7 +79,7 @@ def labelled(visitor: Any) -> None:
     place = next(place for place in range(len(shelf)) if shelf.item(place).name == LABELLED)
     visitor.picker.value = visitor.picker.options[place]
     visitor._pick()
-    visitor.look(0.7 * ASIDE, 0.62 * np.array([1.1, -1.7, 1.5]))
+    visitor.look(1.2 * ASIDE, 0.68 * np.array([1.1, -1.7, 1.5]))
 
 
 def report(folder: Path) -> None:
