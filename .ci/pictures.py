@@ -12,13 +12,15 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # the browser is that of the tests
 OUT = ROOT / "docs" / "pictures"
 LARGEST = 300_000  # bytes
-LABELLED = "53029"  # a test part with five classes of points
+LABELLED = "44568"  # a test part with studs, tubes and a hinge
 
+import numpy as np  # noqa: E402
 from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from sampled_transformer.cli import main  # noqa: E402
 from sampled_transformer.view.page import open_page  # noqa: E402
+from sampled_transformer.view.visitor import ASIDE  # noqa: E402
 from sampled_transformer.view.visits import Visits  # noqa: E402
 
 
@@ -72,11 +74,12 @@ def field(visitor: Any) -> None:
 
 
 def labelled(visitor: Any) -> None:
-    """Show a part of the test split with many classes, as one sees its studs and holes."""
+    """Show a part of the test split from nearby, so that its studs and its hinge are seen."""
     shelf = visitor.page.shelf
     place = next(place for place in range(len(shelf)) if shelf.item(place).name == LABELLED)
     visitor.picker.value = visitor.picker.options[place]
     visitor._pick()
+    visitor.look(1.2 * ASIDE, 0.68 * np.array([1.1, -1.7, 1.5]))
 
 
 def report(folder: Path) -> None:

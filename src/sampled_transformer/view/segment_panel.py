@@ -127,4 +127,4 @@ class SegmentPanel:
         return np.where(known & wrong, np.array(colour(1), np.uint8), faded)
 
     def _size(self) -> float:
-        return point_size(len(self.points))
+        return 1.5 * point_size(len(self.points))  # so that nearer points hide those behind them
