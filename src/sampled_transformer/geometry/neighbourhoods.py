@@ -41,6 +41,7 @@ class Level:
     spacing: Tensor  # (sets,) of the first level; 1 where it is zero
     step: Step | None = None
 
+    @torch.no_grad()
     def offsets(self, rows: Tensor | slice) -> Tensor:
         """The way from some points to their neighbours in units of the radius, and the crowding: (rows, k, 4)."""
         neighbours = self.neighbours[rows]
