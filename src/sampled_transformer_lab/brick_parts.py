@@ -19,7 +19,7 @@ from sampled_transformer.data.clouds import take_points
 from sampled_transformer.data.plane_codes import encode
 from sampled_transformer.support.atomic import atomic_write
 
-PARTS = 880  # for training; the wheel has no room for more
+PARTS = 520  # for training; the wheel has no room for more
 POINTS = 1024
 RARE = ("pin", "axle", "clip", "hinge", "tooth")  # each has less than 1.1 % of the points
 SHARE = 0.02  # of a part's points that makes it a part with that class

@@ -55,4 +55,4 @@ def test_both_splits_are_made(tmp_path):
 
 
 def test_the_shipped_training_parts_are_as_many_as_stated():
-    assert len(load(None, "train")) == 880
+    assert len(load(None, "train")) == 520

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-DEFAULT_WEIGHTS = "modelnet40"  # of `predict` and `features`, and what `--up auto` asks about folders
+DEFAULT_WEIGHTS = "modelnet40-points"  # of `predict` and `features`, and what `--up auto` asks about folders
 DEFAULT_SEGMENTER = "brick-parts"  # of `segment predict`
 
 

@@ -23,7 +23,7 @@ def packs() -> dict[str, Pack]:
 
 
 def test_sizes(packs: dict[str, Pack]) -> None:
-    for split, sets in (("train", 880), ("test", 646)):
+    for split, sets in (("train", 520), ("test", 646)):
         pack = packs[split]
         assert pack.points.shape == pack.normals.shape == (sets, 1024, 3)
         assert pack.point_labels.shape == (sets, 1024)
