@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DEFAULT_WEIGHTS = "modelnet40-points"  # of `predict` and `features`, and what `--up auto` asks about folders
+INITIAL_WEIGHTS = "modelnet40"  # what `train` suggests to begin with
 DEFAULT_SEGMENTER = "brick-parts"  # of `segment predict`
 
 

@@ -21,7 +21,7 @@ from .. import __version__
 from ..data.transforms import Transform
 from ..inference.calibrate import calibrate_on
 from ..inference.calibrate import lines as calibration_lines
-from ..inference.defaults import DEFAULT_WEIGHTS
+from ..inference.defaults import INITIAL_WEIGHTS
 from ..inference.target import Target
 from ..models import WITHOUT_NORMALS
 from ..support.machine import machine
@@ -334,10 +334,10 @@ def warn_of_few_steps(run: Run, per_epoch: int) -> None:
     if settings.init is not None or steps >= FEW_STEPS:
         return
     advice = f"give --epochs {math.ceil(FEW_STEPS / per_epoch)} or more"
-    shipped = describe_model(DEFAULT_WEIGHTS)
+    shipped = describe_model(INITIAL_WEIGHTS)
     if (settings.command_name, settings.model) == ("train", shipped.model):
         without = "" if run.splits.view.normals else ", which needs normals (`data pack --normals estimate`)"
-        advice += f", or begin with trained weights: --init {DEFAULT_WEIGHTS}{without}"
+        advice += f", or begin with trained weights: --init {INITIAL_WEIGHTS}{without}"
     counted = f"{steps} training step{'s' * (steps != 1)} on {len(run.splits.train)} shapes"
     warnings.warn(f"new weights learn little in {counted}: {advice}", stacklevel=3)
 
