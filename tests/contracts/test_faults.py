@@ -149,12 +149,11 @@ def test_signals_save_and_say_how_to_go_on(kind: Kind, home: Path, whole: Whole)
         life.process.join(choice.uniform(0, 0.5 * whole.seconds))
         life.send(number)
         code = life.end()
-        if code == 128 + number:
+        if code == 128 + number and "; go on with: sampled-transformer " in life.text():
             assert "error: stopped " in life.text()
-            assert "; go on with: sampled-transformer " in life.text()
             stopped += 1
-        else:  # it was faster than the signal
-            assert code in (0, -number), life.text()
+        else:  # it was faster than the signal, which may still have stopped the writing of its report
+            assert code in (0, -number, 128 + number), life.text()
             assert (out / "result.json").is_file()
         kind.complete(out)
         kind.check(out, whole.folder)

@@ -14,11 +14,27 @@ def shipped_section(folder: Path) -> list[str]:
     lines: list[str] = []
     for path in sorted(folder.glob("*.json")):
         entry = json.loads(path.read_text("utf-8"))
-        *rows, measured_on = (likelihoods if "sets" in entry else accuracies)(entry)
+        kind = ious if "mean_iou" in entry else likelihoods if "sets" in entry else accuracies
+        *rows, measured_on = kind(entry)
         lines += [f"## {path.stem}", "", entry["description"], "", *rows, f"{measured_on} Made and measured with:", ""]
         lines += [*commands(*entry["commands"]), ""]
         lines += [f"Training took {entry['seconds']:.0f} s of wall time on {entry['machine']}.", ""]
     return lines
+
+
+def ious(entry: dict[str, Any]) -> list[str]:
+    """What a network that labels points reaches, with and without what it can do without."""
+    ways = [("with normals", entry), *((f"without {name}", found) for name, found in entry["without"].items())]
+    rows = [[way, f"{100 * found['mean_iou']:.2f}", f"{100 * found['accuracy']:.2f}"] for way, found in ways]
+    classes = [[one["class"], f"{100 * one['iou']:.1f}", f"{one['points']:,}"] for one in entry["classes"]]
+    return [
+        *table(["way to ask", "mean IoU %", "points right %"], rows),
+        "",
+        *table(["class", "IoU %", "points"], classes),
+        "",
+        *([f"The bar was {100 * entry['bar']:.0f} %: {entry['verdict']}", ""] if "bar" in entry else []),
+        f"{entry['parts']} test parts, {entry['points']} points each.",
+    ]
 
 
 def accuracies(entry: dict[str, Any]) -> list[str]:
