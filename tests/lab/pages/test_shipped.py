@@ -38,3 +38,15 @@ def test_calibration_and_strangers_are_told_if_measured(tmp_path: Path) -> None:
     assert "| one pass | 12.0 | 2.0 | 1.5 |" in text
     assert "4.1 % of the test shapes are called unfamiliar, false alarms; the threshold is that of 5 % of" in text
     assert "| noise | 93 | 0.988 |\n\n8 test shapes, 16 points. Made" in text
+
+
+def test_labels_per_point_have_their_ious_and_the_bar(tmp_path: Path) -> None:
+    classes = [{"class": "body", "iou": 0.75, "points": 1200}, {"class": "stud", "iou": 0.25, "points": 40}]
+    entry = {"description": "What.", "commands": ["go"], "seconds": 1, "machine": "a core", "parts": 8, "points": 16}
+    found = {"mean_iou": 0.5, "accuracy": 0.9, "classes": classes, "bar": 0.62, "verdict": "missed."}
+    without = {"without": {"normals": {"mean_iou": 0.25, "accuracy": 0.8}}}
+    (tmp_path / "a.json").write_text(json.dumps({**entry, **found, **without}), "utf-8")
+    text = "\n".join(shipped_section(tmp_path))
+    assert "| with normals | 50.00 | 90.00 |\n| without normals | 25.00 | 80.00 |" in text
+    assert "| body | 75.0 | 1,200 |" in text
+    assert "The bar was 62 %: missed.\n\n8 test parts, 16 points each. Made" in text
