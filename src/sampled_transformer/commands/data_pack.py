@@ -35,8 +35,8 @@ def data_pack(
     """Turn a folder of shapes, or a data set given by name, into a pack.
 
     Args:
-        source: A folder of shapes (class/file, with train and test above or below the class if there is a split; with
-            --targets, files anywhere in it), a pack, or the name of a data set.
+        source: A folder, pattern, list @files.txt or URL of shapes (class/file, with train and test above or below the
+            class if there is a split; with --targets, files anywhere in it), a pack, or the name of a data set.
         target: Folder for train.npz and test.npz, or one .npz file for all shapes without a split.
         points: Points per shape (default: 2048 from files; from other data all that are stored).
         workers: Number of processes (default: one per core).
@@ -60,9 +60,15 @@ def data_pack(
     from ..data.repack import repack, shapes_below
     from ..data.targets import read_targets
     from ..engine.engines import find_engine
+    from ..inference.gathering import gathered, is_many
 
-    for name, place in (("source", source), ("root", root)):
-        _refuse_many(name, place)
+    _refuse_many("root", root)
+    if is_many(source):
+        given: Any = {"points": points, "normals": normals, "seed": seed, "test_fraction": test_fraction}
+        given |= {"targets": targets, "column": column, "up": up, "options": options, "root": root}
+        given |= {"workers": workers, "strict": strict, "force": force, "engine": engine, "address": address}
+        with gathered(source) as files:
+            return data_pack(str(files), target, **given)
     folder = shapes_below(source, root)
     if not force:
         refuse_existing(target)
@@ -113,7 +119,7 @@ def data_pack(
 
 
 def _refuse_many(name: str, place: str | None) -> None:
-    """Refuse patterns, lists and URLs: the classes and the split of a pack are those of one folder on this machine."""
+    """Refuse patterns, lists and URLs where a data set given by name is looked for."""
     from os.path import lexists
 
     from ..data.remote import SCHEME
