@@ -22,7 +22,7 @@ def test_without_anything_the_embedded_parts_are_shown() -> None:
 def test_a_file_is_shown_with_the_default_weights(tmp_path: Path) -> None:
     np.save(tmp_path / "cloud.npy", np.random.default_rng(0).normal(size=(50, 3)))
     page = open_page(str(tmp_path / "cloud.npy"))
-    assert page.weights == "modelnet40"
+    assert page.weights == "modelnet40-points"
     assert page.first is not None
     assert page.first.name == "cloud.npy"
     assert page.shelf is None

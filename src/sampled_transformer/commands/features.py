@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.engines import EngineName
-from ..inference.defaults import DEFAULT_WEIGHTS
+from ..inference.defaults import INITIAL_WEIGHTS
 from ..training.settings import Up
 from .batch import check_batch, run_batch
 from .messages import fail, left_out, remark
@@ -15,7 +15,7 @@ from .messages import fail, left_out, remark
 def features(
     files: list[str],
     out: str = "features.npz",
-    weights: str = DEFAULT_WEIGHTS,
+    weights: str = INITIAL_WEIGHTS,
     per_point: bool = False,
     layer: int | str | None = None,
     samples: int = 1,

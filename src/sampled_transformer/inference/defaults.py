@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-DEFAULT_WEIGHTS = "modelnet40-points"  # of `predict` and `features`, and what `--up auto` asks about folders
-INITIAL_WEIGHTS = "modelnet40"  # what `train` suggests to begin with
+DEFAULT_WEIGHTS = "modelnet40-points"  # of `predict`, and what `--up auto` asks about folders
+INITIAL_WEIGHTS = "modelnet40"  # of `features`, one row per point if asked; what `train` suggests to begin with
 DEFAULT_SEGMENTER = "brick-parts"  # of `segment predict`
 
 
