@@ -12,7 +12,7 @@ from ..geometry.neighbourhoods import Level, Step
 from .neighbour_max import neighbour_max
 
 OFFSET = 4  # numbers that describe the way to a neighbour
-CHUNK = 1 << 10  # points whose neighbours are read at a time in evaluation: memory stays flat
+CHUNK = 1 << 14  # points whose neighbours are read at a time in evaluation: memory stays flat
 
 
 class PointNorm(nn.BatchNorm1d):
