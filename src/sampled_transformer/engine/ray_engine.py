@@ -101,7 +101,11 @@ def _start(ray: Any, workers: int | None) -> None:
 
 
 class _Actor:
-    """One process of the cluster. Its own worker process is made once and loads what it needs once."""
+    """One process of the cluster. Its own worker process is made once and loads what it needs once.
+
+    Rows travel pickled, as all that Ray sends between its processes: they are made here and in `_wave`, and no file
+    that a user names is ever read this way. Whoever can write to the cluster can run code in it, with or without us.
+    """
 
     def __init__(self, work: Work) -> None:
         self.crew = Crew(numbered(work), 1, again=True)
