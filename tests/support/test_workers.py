@@ -5,6 +5,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 
 import pytest
 
@@ -177,6 +179,30 @@ def test_a_crew_that_tries_again_gives_the_chunk_as_it_was(work, tmp_path):
         with pytest.raises(ValueError, match="refused"):
             list(crew.run_in_order([["raise"]]))
         assert list(crew.run_in_order([[5]])) == [(5, 25)]
+
+
+def test_an_interrupt_waits_until_a_process_has_started(work, monkeypatch):
+    """Another thread can receive the signal although the main thread blocks it; the process must still start whole."""
+    ended, started = threading.Event(), []
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    start = multiprocessing.context.SpawnProcess.start
+
+    def interrupted(process):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)  # for the interpreter to notice it
+        start(process)
+        started.append(process)
+
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(run_in_processes(work.square, [[2]], 1))
+    finally:
+        ended.set()
+        thread.join()
+    assert len(started) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_chunks_and_cores():

@@ -6,6 +6,7 @@ import itertools
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,25 @@ Engine = Callable[[Work, Iterable[list[list[Any]]]], Iterator[tuple[int, Pairs]]
 
 class ProcessDied(Exception):
     """The process that worked on an item died."""
+
+
+@contextmanager
+def _later_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of the block: a process that is half started would complain of its parent.
+
+    A blocked signal is not enough, because another thread of this process may receive it for us.
+    """
+    if threading.current_thread() is not threading.main_thread():  # it is never interrupted
+        yield
+        return
+    came: list[int] = []
+    usual = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if usual is None else usual)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -70,7 +90,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")  # a forked process would inherit locks held by other threads
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        with _inherited_settings():
+        with _later_interrupts(), _inherited_settings():
             self.process.start()
         theirs.close()
         self.ready = False

@@ -309,10 +309,13 @@ def _fit(run: Run, checkpoint: Path | None, came: list[int]) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="lightning|torch.utils.tensorboard|torch.optim")
             run.trainer.fit(run.task, data, ckpt_path=None if checkpoint is None else str(checkpoint))
-        return finish(run, finished=True)
+        result = finish(run, finished=True)
+        leave_group()
+        return result
     except (Interrupted, SystemExit, KeyboardInterrupt) as stop:  # Lightning turns a second Ctrl-C into SystemExit
         if isinstance(stop, Interrupted):
             finish(run, finished=False)
+            leave_group()
         if not is_first_process():
             raise SystemExit(0) from None  # one speaks for all; at another code Lightning kills it while it writes
         number = stop.number if isinstance(stop, Interrupted) else [*came, signal.SIGINT][0]
@@ -351,6 +354,15 @@ def is_first_process() -> bool:
     """Whether this is the first of the processes that train together. It starts the others, and only it writes."""
     first_machine = os.environ.get("NODE_RANK", "0") == "0"  # before it starts others, Lightning knows no better
     return bool(rank_zero_only.rank == 0) and first_machine  # type: ignore[attr-defined]
+
+
+def leave_group() -> None:
+    """End the threads by which processes that train together talk.
+
+    One of them that needs the interpreter while it shuts down aborts the process, after all is saved.
+    """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def is_lost_process(error: RuntimeError) -> bool:
