@@ -3,10 +3,9 @@
     python benchmarks/parts.py [DATA] [--minutes 15] [--networks ...] [--threads 1] [--half] [--json FILE]
 
 Trains PointNet++ (SSG, part segmentation) and our segmenter on brick-parts (1,024 points with normals) for each wall
-time, with one recipe: AdamW, a cosine over the wall time, weighted cross-entropy and Lovász loss, fresh points and a
-random turn about z in every epoch. Then it tests on the whole test split, once. Without DATA, the folder of the whole
-data set, it uses the part that comes with the package. A finished row is in the file of --json, and a second call goes
-on with the others.
+time, with one recipe: AdamW, a cosine over the wall time, cross-entropy and Lovász loss, and fresh points in every
+epoch. Then it tests on the whole test split, once. Without DATA, the folder of the whole data set, it uses the part
+that comes with the package. A finished row is in the file of --json, and a second call goes on with the others.
 """
 
 from __future__ import annotations

@@ -272,16 +272,20 @@ def headline(result: dict[str, Any]) -> str:
 
 
 def shown(name: str, value: float) -> str:
-    return f"{value:.2f} %" if name == "accuracy" else f"{name} {value:.4f}"
+    if name == "accuracy":
+        return f"{value:.2f} %"
+    return f"{name} {value:.2f} %" if name == "mean IoU" else f"{name} {value:.4f}"
 
 
 def headline_figure(result: dict[str, Any]) -> tuple[str, float]:
-    """The most important figure, whichever command made it: its name (LL0, accuracy or loss) and its value."""
+    """The name (LL0, mean IoU, accuracy or loss) and value of the most important figure, whichever command made it."""
     figures = result.get("figures", result)
     if "LL0" in figures:
         return "LL0", figures["LL0"]
     for name in ("last epoch", "one pass"):
         figures = figures.get(name, figures)
+    if "test_mean_iou" in figures:
+        return "mean IoU", 100 * figures["test_mean_iou"]
     if "accuracy" in figures:
         value = figures["accuracy"]
         return "accuracy", 100 * (value["mean"] if isinstance(value, dict) else value)

@@ -225,6 +225,14 @@ def _variants(arguments: str) -> dict[str, Row]:
     return rows
 
 
+def _segmenters(arguments: str) -> dict[str, Row]:
+    """The segmenter without attention and with three kinds of it, and without normals."""
+    rows = {f"segment-{name}": f"segment-{name} {arguments}" for name in ("none", "sampled", "linear", "rotary")}
+    for name in ("none", "rotary"):
+        rows[f"segment-{name}-positions"] = f"{rows[f'segment-{name}']} --data.normals false"
+    return {name: Row(f"segment train --recipe {words}", 2) for name, words in rows.items()}
+
+
 def _pyramid_places(arguments: str) -> dict[str, Row]:
     """Where attention could help the pyramid: which stage, how many blocks, a gate, several cycles in training."""
     options = {
@@ -473,5 +481,14 @@ STUDIES = {
         kind="search",
         note="Attention in one stage alone, two blocks per stage, a gate that begins at zero, and four cycles per "
         "training step. Measured on a held-out tenth of the training split, 984 shapes; the test split had no say.",
+    ),
+    "segment-brick-parts": Study(
+        "What attention adds to labels of points: brick-parts, 1,024 points, 8 epochs",
+        _segmenters(f"--data brick-parts --data.root {{root}} --data.turn none {MIXED} --epochs 8"),
+        kind="segmentation",
+        ours="segment-none",
+        note="The segmenter merges neighbours on every level, and then lets all points of the level attend to each "
+        "other. `none` has the same network without attention; `positions` has no normals. One recipe for all, and two "
+        "seeds. Longer runs are better for all of them: [the shipped weights](weights.md) were trained longer.",
     ),
 }

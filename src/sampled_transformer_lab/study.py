@@ -35,6 +35,9 @@ class Row:
     compared: bool = True
 
 
+Kind = Literal["classification", "clustering", "autoencoder", "calibration", "search", "segmentation"]
+
+
 @dataclass(frozen=True)
 class Study:
     """One table.
@@ -56,7 +59,7 @@ class Study:
 
     title: str
     rows: Mapping[str, Row]
-    kind: Literal["classification", "clustering", "autoencoder", "calibration", "search"] = "classification"
+    kind: Kind = "classification"
     ours: str = ""
     rival: str = ""
     subject: str = "sampled"

@@ -272,7 +272,7 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["basic-brick"], "; did you mean 'basic-bricks'?"),
-        (["nothing"], "table: expected one of 18 names, got "),
+        (["nothing"], "table: expected one of 19 names, got "),
         (["basic-modelnet40"], "root: expected the folder that holds the data set of basic-modelnet40, got none"),
         (["basic-bricks", "--rows", '["dense"]'], "rows: expected one of basic-dense, basic-induced, "),
         (["basic-bricks", "--workers", "0"], "workers: expected at least 1, got 0"),

@@ -36,6 +36,7 @@ def test_studies_that_need_a_data_set_of_the_user() -> None:
         "variants-modelnet40",
         "pyramid-modelnet40",
         "pyramid-places",
+        "segment-brick-parts",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import mean
 
 from ..study import Study
 from .measured import Measured
@@ -76,22 +77,23 @@ def seed_deviation(rows: Iterable[Measured], others: Iterable[Measured] = ()) ->
     Where no row has a second seed it comes from other studies of the same data set. Rows that diverged are left out.
     """
     rows = list(rows)
-    own = _pooled(rows)
+    own = pooled_deviation(rows)
     return own if own.value is not None or not rows else lent_deviation(rows[0].runs[0].get("data", ""), others)
 
 
 def lent_deviation(data: str, others: Iterable[Measured]) -> Seeds:
     """The deviation between seeds over the rows of other studies of a data set."""
-    lent = _pooled([row for row in others if row.runs[0].get("data") == data])
+    lent = pooled_deviation([row for row in others if row.runs[0].get("data") == data])
     return Seeds(lent.value, lent.freedom, f"other studies of {data}" if lent.value is not None else "")
 
 
-def _pooled(rows: list[Measured]) -> Seeds:
+def pooled_deviation(rows: Iterable[Measured], figure: str = "test_accuracy") -> Seeds:
+    """The deviation of a figure between seeds over the rows that have a second one."""
     squares, freedom = 0.0, 0
     for row in rows:
         if len(row.runs) < 2 or row.row.prints or row.diverged():
             continue
-        values = row.figures("test_accuracy")
-        squares += sum((value - row.accuracy()) ** 2 for value in values)
+        values = row.figures(figure)
+        squares += sum((value - mean(values)) ** 2 for value in values)
         freedom += len(values) - 1
     return Seeds(math.sqrt(squares / freedom) if freedom else None, freedom)

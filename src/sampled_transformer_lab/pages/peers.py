@@ -51,8 +51,8 @@ def peers_section(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def leader(rows: list[dict[str, Any]]) -> str:
-    """Who leads, and by how much, with what the finite test split leaves open."""
+def leader(rows: list[dict[str, Any]], figure: str = "accuracy") -> str:
+    """Who leads, and by how much; the first row is the best."""
     first, second = rows[:2]
-    lead = 100 * (first["accuracy"] - second["accuracy"])
+    lead = 100 * (first[figure] - second[figure])
     return f"{first['network']} leads by {lead:.2f} points before {second['network']} (one seed each)."

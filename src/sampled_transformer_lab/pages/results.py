@@ -16,12 +16,14 @@ from .classification import classification_section
 from .clustering import clustering_section
 from .measured import Measured, made_with
 from .monte_carlo import monte_carlo_section
+from .parts import parts_section
 from .peers import peers_section
 from .point_order import point_order_section
 from .practice import practice_section
 from .recipe import recipe_section
 from .robustness import robustness_section
 from .search import search_section
+from .segmentation import segmentation_section
 from .shipped import shipped_section
 from .softened import softened_section
 from .speed import speed_section
@@ -30,6 +32,7 @@ from .summary import Rows, lenders, readme_table, summary_table
 SECTIONS: dict[str, Callable[[Study, list[Measured]], list[str]]] = {
     "calibration": calibration_section,
     "search": search_section,
+    "segmentation": segmentation_section,
 }
 # Pages with verdicts; they take the rows that lend their deviation between seeds as well.
 JUDGING: dict[str, Callable[[Study, list[Measured], Iterable[Measured]], list[str]]] = {
@@ -56,6 +59,8 @@ TITLES = {
     "cycles-bricks": "A cycle per layer or network",
     "pyramid-modelnet40": "Attention in the pyramid",
     "pyramid-places": "Places for attention",
+    "segment-brick-parts": "Attention in the segmenter",
+    "parts": "Labels beside PointNet++",
     "peers": "Beside its peers",
     "calibration": "Calibration",
     "robustness": "What the weights bear",
@@ -116,6 +121,7 @@ def results_pages(results: Path) -> dict[str, str]:
         ("softened", "theory/softened.json", softened_section),
         ("practice", "theory/practice.json", practice_section),
         ("peers", "peers/contest.json", peers_section),
+        ("parts", "peers/parts.json", parts_section),
     ):
         if (results / place).is_file():
             bodies[name] = from_result(json.loads((results / place).read_text("utf-8")))

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +29,8 @@ class PartsRecipe:
     batch: int = 16
     weight_decay: float = 0.05
     clip: float = 1.0
-    balance: float = 0.5
+    balance: float = 0.0
+    turn: Literal["none", "up", "any"] = "none"
     half: bool = False
     seed: int = 0
 
@@ -45,17 +46,23 @@ def train_parts_for(
     recipe: PartsRecipe,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Any]:
-    """Train until the wall time is over; the steps and epochs that were done, and the last loss."""
+    """Train until the wall time is over; the steps and epochs that were done, the last loss, and the time used."""
     optimiser = torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=recipe.weight_decay)
-    steps, loss, begin = 0, math.nan, clock()
+    steps, loss, begin, worked = 0, math.nan, clock(), time.process_time()
     view, weights = recipe.view(), class_weights(pack, recipe.balance)
-    batches = PointBatches(pack, view, PointAugmentation(), recipe.batch, recipe.seed, lambda: steps)
+    batches = PointBatches(pack, view, PointAugmentation(recipe.turn), recipe.batch, recipe.seed, lambda: steps)
     network.train()
     while True:
         for batch in batches:
             share = (clock() - begin) / (60 * minutes)
             if share >= 1:
-                return {"steps": steps, "epochs": steps / len(batches), "loss": loss, "seconds": clock() - begin}
+                return {
+                    "steps": steps,
+                    "epochs": steps / len(batches),
+                    "loss": loss,
+                    "seconds": clock() - begin,
+                    "processor_seconds": time.process_time() - worked,  # less where other programs took a share
+                }
             for group in optimiser.param_groups:
                 group["lr"] = rate * factor(share)
             optimiser.zero_grad()
