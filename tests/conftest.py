@@ -82,5 +82,5 @@ def segmenter(halves_folder: Path) -> Path:
     from sampled_transformer.training.segment import segment
 
     out = halves_folder.parent / "run"
-    segment(settings(halves_folder, out, epochs=8, data={"missing": 0.3}))
+    segment(settings(halves_folder, out, epochs=16, data={"missing": 0.3}))
     return out

@@ -226,10 +226,10 @@ def _variants(arguments: str) -> dict[str, Row]:
 
 
 def _segmenters(arguments: str) -> dict[str, Row]:
-    """The segmenter without attention and with three kinds of it, and without normals."""
+    """The segmenter without attention and with three kinds of it, without pairs of normals, and without normals."""
     rows = {f"segment-{name}": f"segment-{name} {arguments}" for name in ("none", "sampled", "linear", "rotary")}
-    for name in ("none", "rotary"):
-        rows[f"segment-{name}-positions"] = f"{rows[f'segment-{name}']} --data.normals false"
+    rows["segment-rotary-unpaired"] = f"{rows['segment-rotary']} --options.pairs false"
+    rows["segment-rotary-positions"] = f"{rows['segment-rotary']} --data.normals false"
     return {name: Row(f"segment train --recipe {words}", 2) for name, words in rows.items()}
 
 
@@ -487,8 +487,10 @@ STUDIES = {
         _segmenters(f"--data brick-parts --data.root {{root}} --data.turn none {MIXED} --epochs 8"),
         kind="segmentation",
         ours="segment-none",
+        versus=[("segment-rotary", "segment-rotary-unpaired"), ("segment-rotary", "segment-rotary-positions")],
         note="The segmenter merges neighbours on every level, and then lets all points of the level attend to each "
-        "other. `none` has the same network without attention; `positions` has no normals. One recipe for all, and two "
-        "seeds. Longer runs are better for all of them: [the shipped weights](weights.md) were trained longer.",
+        "other. `none` has the same network without attention. `rotary-unpaired` does not tell local layers how two "
+        "normals lie to each other, and `rotary-positions` has no normals. One recipe for all, and two seeds. "
+        "[The shipped weights](weights.md) were trained longer.",
     ),
 }

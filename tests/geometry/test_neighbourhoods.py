@@ -69,6 +69,23 @@ def test_offsets_point_to_the_neighbours() -> None:
     assert torch.equal(level.offsets(slice(2, 9)), level.all_offsets[2:9])
 
 
+def test_offsets_tell_how_normals_lie() -> None:
+    points, ptr = sets(30)
+    normals = torch.nn.functional.normalize(torch.randn(30, 3, generator=torch.Generator().manual_seed(1)), dim=1)
+    normals[4] = 0  # unknown
+    fine, coarse = build_levels(points, ptr, 2, 5, 1.5, normals=normals)
+    assert torch.equal(coarse.normals, normals[fine.step.kept])
+    for level in (fine, coarse):
+        offsets = level.offsets(slice(None))
+        assert offsets.shape == (len(level.points), 5, 7)
+        for row, found in enumerate(offsets):
+            for neighbour, offset in zip(level.neighbours[row], found, strict=True):
+                way, one, other = offset[:3], level.normals[row], level.normals[neighbour]
+                torch.testing.assert_close(offset[4:], torch.stack([one @ way, other @ way, one @ other]))
+    turned = build_levels(points[:, [1, 2, 0]], ptr, 1, 5, 1.5, normals=normals[:, [1, 2, 0]])[0]
+    torch.testing.assert_close(turned.all_offsets[:, :, 4:], fine.all_offsets[:, :, 4:])
+
+
 @pytest.mark.parametrize("sizes", [(200,), (2,), (3,), (5,), (9,), (1, 4, 60)])
 @pytest.mark.parametrize("neighbours", [4, 16])
 def test_the_unit_of_length_does_not_matter(sizes: tuple[int, ...], neighbours: int) -> None:

@@ -276,3 +276,18 @@ def test_weights_come_back_from_a_file(tmp_path: Path) -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(**options)
+
+
+def test_local_layers_see_how_normals_lie() -> None:
+    points, normals = cloud(1, 40), torch.nn.functional.normalize(cloud(1, 40, seed=2), dim=2)
+    options = {"features": {"normals": 3}, "optional": ["normals"]}
+    network, plain = build(**options), build(**options, pairs=False)
+    for one in (network, plain):
+        one.stem[0].weight.data[:, 3:] = 0  # so that only the pairs of normals can tell
+    assert not torch.equal(
+        network(points, {"normals": normals}), network(points, {"normals": -normals[:, :, [1, 0, 2]]})
+    )
+    assert torch.equal(plain(points, {"normals": normals}), plain(points, {"normals": -normals[:, :, [1, 0, 2]]}))
+    assert torch.equal(network(points), network(points, {"normals": torch.full_like(normals, torch.nan)}))
+    assert build().local[0][0].merge.offset.in_features == plain.local[0][0].merge.offset.in_features == 4
+    assert network.local[0][0].merge.offset.in_features == network.down[0].offset.in_features == 7

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,13 @@ class Table(nn.Module):
 
 def task(logits: torch.Tensor, **loss: Any) -> Segment:
     weights = torch.tensor([0.5, 1.0, 1.5])
-    own = Segment(Table(logits), PointView(4), weights, LossOptions(**loss), OptimiserOptions(label_smoothing=0.0))
+    own = Segment(
+        Table(logits),
+        PointView(4),
+        weights,
+        LossOptions(**{"fade": False, **loss}),
+        OptimiserOptions(label_smoothing=0.0),
+    )
     own.add_to_totals = lambda *values: own.__dict__.setdefault("seen", []).append(values)  # type: ignore[method-assign]
     return own
 
@@ -65,6 +72,14 @@ def test_the_loss_is_a_weighted_mean_over_points_with_a_label() -> None:
     right = sum(int(logits[row].argmax()) == labels[row] for row in known)
     ((_, found, count),) = plain.__dict__["seen"]
     assert (int(found), int(count)) == (right, 4)
+
+
+def test_weights_fade_along_the_training() -> None:
+    one, logits = task(torch.randn(6, 3), fade=True), torch.randn(6, 3)
+    for step, expected in ((0, one.weights), (50, one.weights.sqrt()), (100, torch.ones(3))):
+        one._trainer = SimpleNamespace(global_step=step, estimated_stepping_batches=100)
+        torch.testing.assert_close(one.class_weights(logits), expected)
+    assert torch.equal(task(logits).class_weights(logits), one.weights)
 
 
 def test_a_batch_without_any_label_teaches_nothing() -> None:

@@ -40,14 +40,29 @@ class Level:
     crowding: Tensor  # (m,) logarithm of the radius, compared with what is typical for the set
     spacing: Tensor  # (sets,) of the first level; 1 where it is zero
     step: Step | None = None
+    normals: Tensor | None = None  # (m, 3), zero where they are unknown
 
     @torch.no_grad()
     def offsets(self, rows: Tensor | slice) -> Tensor:
-        """The way from some points to their neighbours in units of the radius, and the crowding: (rows, k, 4)."""
+        """The way w from some points to their neighbours in units of the radius, and the crowding: (rows, k, 4).
+
+        With normals (rows, k, 7): besides, n_i . w, n_j . w and n_i . n_j, the point pair features of Drost et al.
+        ("Model globally, match locally", CVPR 2010). They tell a hole from a stud, whichever way it points.
+        """
         neighbours = self.neighbours[rows]
-        way = self.points[neighbours.flatten()].unflatten(0, neighbours.shape) - self.points[rows].unsqueeze(1)
+        way = self._of_neighbours(self.points, neighbours) - self.points[rows].unsqueeze(1)
         way = way / self.radius[rows].view(-1, 1, 1)
-        return torch.cat([way, self.crowding[rows].view(-1, 1, 1).expand(-1, way.shape[1], 1)], 2)
+        parts = [way, self.crowding[rows].view(-1, 1, 1).expand(-1, way.shape[1], 1)]
+        if self.normals is not None:
+            own = self.normals[rows].unsqueeze(2)
+            others = self._of_neighbours(self.normals, neighbours)
+            parts += [way @ own, (way * others).sum(2, keepdim=True), others @ own]
+        return torch.cat(parts, 2)
+
+    @staticmethod
+    def _of_neighbours(values: Tensor, neighbours: Tensor) -> Tensor:
+        found: Tensor = values[neighbours.flatten()].unflatten(0, neighbours.shape)
+        return found
 
     @cached_property
     def all_offsets(self) -> Tensor:
@@ -65,6 +80,7 @@ def build_levels(
     *,
     spacing: Tensor | None = None,
     shift: bool = False,
+    normals: Tensor | None = None,
 ) -> list[Level]:
     """Thin packed sets by grids of growing cubes, and find the neighbours of every point of every level.
 
@@ -82,6 +98,7 @@ def build_levels(
         side: Side of the first grid's cubes, in spacings.
         spacing: (sets,) to use instead of the measured one, so that a part of a scene is seen as in the whole scene.
         shift: Move every grid by a random vector, for training.
+        normals: Of all points, (total, 3), for `Level.offsets`; zero where they are unknown.
     """
     if spacing is None and neighbours <= SPACING_RANK:
         spacing = measure_spacing(points, ptr)
@@ -100,14 +117,15 @@ def build_levels(
         crowding = (radius / (typical * 2.0**number)).log().clamp(-LARGEST_RATIO, LARGEST_RATIO).to(points.dtype)
         radius = radius.to(points.dtype)
         if number + 1 == levels:
-            found.append(Level(points, ptr, rows, radius, crowding, unit))
+            found.append(Level(points, ptr, rows, radius, crowding, unit, None, normals))
             break
         cubes = spacing * (side * 2.0**number)
         moved = torch.rand(len(ptr) - 1, 3, device=points.device) * cubes.unsqueeze(1) if shift else 0.0
         thinned = thin_by_grid(points, cubes, ptr=ptr, shift=moved)
         step = Step(thinned.kept, *_way_up(points, rows, thinned.kept, thinned.cell, radius))
-        found.append(Level(points, ptr, rows, radius, crowding, unit, step))
+        found.append(Level(points, ptr, rows, radius, crowding, unit, step, normals))
         points, ptr = points[thinned.kept], thinned.ptr
+        normals = None if normals is None else normals[thinned.kept]
     return found
 
 

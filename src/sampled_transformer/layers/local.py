@@ -12,6 +12,7 @@ from ..geometry.neighbourhoods import Level, Step
 from .neighbour_max import neighbour_max
 
 OFFSET = 4  # numbers that describe the way to a neighbour
+PAIRED = 7  # with the normals of both
 CHUNK = 1 << 14  # points whose neighbours are read at a time in evaluation: memory stays flat
 
 
@@ -30,22 +31,24 @@ class LocalMerge(nn.Module):
         y_i = ReLU(BN(W_s x_i + max_{j in kNN(i)} (W_1 x_j + W_o o_ij)))                             (shallow)
         y_i = ReLU(BN(max_{j in kNN(i)} W_2 ReLU(BN(W_s x_i + W_1 x_j + W_o o_ij))))                 (deep)
 
-    o_ij is the way from i to j in units of the distance to the farthest neighbour, and how crowded it is there. The
-    merge is that of PointNet++ (https://arxiv.org/abs/1706.02413) with the offsets of PointNeXt
-    (https://arxiv.org/abs/2206.04670). W_1 x_j is computed once per point, not once per neighbour, and the last norm
-    follows the maximum, where it has k times fewer rows to read.
+    o_ij is the way from i to j in units of the distance to the farthest neighbour, how crowded it is there, and how the
+    normals of both lie if they are known (`Level.offsets`). The merge is that of PointNet++
+    (https://arxiv.org/abs/1706.02413) with the offsets of PointNeXt (https://arxiv.org/abs/2206.04670). W_1 x_j is
+    computed once per point, not once per neighbour, and the last norm follows the maximum, where it has k times fewer
+    rows to read.
 
     Args:
         inputs: width of the features.
         width: width of the result.
         deep: two layers per neighbour instead of one, at several times the cost.
+        offset: numbers that describe the way to a neighbour, OFFSET or PAIRED.
     """
 
-    def __init__(self, inputs: int, width: int, deep: bool = False) -> None:
+    def __init__(self, inputs: int, width: int, deep: bool = False, offset: int = OFFSET) -> None:
         super().__init__()
         self.point = nn.Linear(inputs, width, bias=False)
         self.own = nn.Linear(inputs, width, bias=False)
-        self.offset = nn.Linear(OFFSET, width, bias=False)
+        self.offset = nn.Linear(offset, width, bias=False)
         self.deep = nn.Sequential(PointNorm(width), nn.ReLU(), nn.Linear(width, width, bias=False)) if deep else None
         self.norm = PointNorm(width)
 
@@ -79,12 +82,12 @@ class LocalBlock(nn.Module):
     Args:
         width: width of the features.
         expansion: how many times as wide the hidden layer is.
-        deep: of `LocalMerge`.
+        deep, offset: of `LocalMerge`.
     """
 
-    def __init__(self, width: int, expansion: int = 2, deep: bool = False) -> None:
+    def __init__(self, width: int, expansion: int = 2, deep: bool = False, offset: int = OFFSET) -> None:
         super().__init__()
-        self.merge = LocalMerge(width, width, deep)
+        self.merge = LocalMerge(width, width, deep, offset)
         self.expand = nn.Linear(width, expansion * width, bias=False)
         self.expand_norm = PointNorm(expansion * width)
         self.contract = nn.Linear(expansion * width, width, bias=False)

@@ -14,7 +14,7 @@ from ..blocks import TransformerBlock, as_block_options
 from ..geometry import space_filling_order
 from ..geometry.neighbourhoods import Level, build_levels
 from ..layers.embedding import PositionEmbedding
-from ..layers.local import Interpolate, LocalBlock, LocalMerge, PointNorm
+from ..layers.local import OFFSET, PAIRED, Interpolate, LocalBlock, LocalMerge, PointNorm
 from ..layers.neighbour_max import MOST
 from ..randomness import settle_keys
 from ..sets import Integers, check_points, describe, pack_sets, restore_form, segments, settle_form
@@ -22,6 +22,7 @@ from ..sets import Integers, check_points, describe, pack_sets, restore_form, se
 WIDTHS = (32, 64, 128, 256)
 HEAD_DIM = 32
 AXES = "xyz"
+NORMALS = "normals"
 UNIT = 16.0  # spacings that attention takes for a unit of length where the stem sees no coordinates
 CURVE_BITS = 20  # points that share a cell of this curve coincide for all purposes
 
@@ -60,6 +61,8 @@ class Segmenter(nn.Module):
         side: side of the cubes of the first grid, in spacings (see `build_levels`).
         dropout: of the head.
         gate: let attention begin at zero, see `TransformerBlock`.
+        pairs: if "normals" are among the features, tell local layers how the normals of two neighbours lie to each
+            other and to the way between them.
         attention_options: further options of the mechanism.
     """
 
@@ -80,6 +83,7 @@ class Segmenter(nn.Module):
         side: float = 1.5,
         dropout: float = 0.3,
         gate: bool = False,
+        pairs: bool = True,
         attention_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
@@ -97,6 +101,8 @@ class Segmenter(nn.Module):
         if not set(chosen) <= set(range(1, levels + 1)):
             raise ValueError(f"attended: expected levels from 1 to {levels}, got {tuple(chosen)}")
         self.features, self.optional, self.axes = _check_features(features, optional, positions)
+        self.pairs = pairs and NORMALS in self.features
+        offset = PAIRED if self.pairs else OFFSET
         self.levels, self.neighbours, self.side, self.keyed_by = levels, neighbours, side, settle_keys(None)
         options = as_block_options(attention_options)
         inputs = len(self.axes) + sum(self.features.values()) + len(self.optional)
@@ -106,7 +112,7 @@ class Segmenter(nn.Module):
         self.feature_mean: Tensor
         self.feature_deviation: Tensor
         self.local = nn.ModuleList(
-            nn.ModuleList(LocalBlock(width) for _ in range(count))
+            nn.ModuleList(LocalBlock(width, offset=offset) for _ in range(count))
             for width, count in zip(widths, counts["local"], strict=True)
         )
         self.embeddings, self.blocks = nn.ModuleDict(), nn.ModuleDict()
@@ -121,10 +127,10 @@ class Segmenter(nn.Module):
                 self.blocks[key] = nn.ModuleList(own)
                 if self.axes == (0, 1, 2):
                     self.embeddings[key] = PositionEmbedding(width)
-        self.down = nn.ModuleList(LocalMerge(*pair, deep=True) for pair in pairwise(widths))
+        self.down = nn.ModuleList(LocalMerge(*pair, deep=True, offset=offset) for pair in pairwise(widths))
         self.interpolate = nn.ModuleList(Interpolate(*pair) for pair in pairwise(widths))
         self.up = nn.ModuleList(
-            nn.ModuleList(LocalBlock(width) for _ in range(count))
+            nn.ModuleList(LocalBlock(width, offset=offset) for _ in range(count))
             for width, count in zip(widths[:-1], ups, strict=True)
         )
         self.head = nn.Sequential(
@@ -171,8 +177,9 @@ class Segmenter(nn.Module):
         self, points: Tensor, columns: Mapping[str, Tensor], ptr: Tensor, spacing: Tensor | None = None
     ) -> Tensor:
         """What the head reads, (total, first width), for packed points in any order that suits the caches."""
+        normals = self._normals(points, columns) if self.pairs else None
         levels = build_levels(
-            points, ptr, self.levels, self.neighbours, self.side, spacing=spacing, shift=self.training
+            points, ptr, self.levels, self.neighbours, self.side, spacing=spacing, shift=self.training, normals=normals
         )
         x: Tensor = self.stem(self._inputs(points, columns))
         fine: list[Tensor] = []
@@ -232,6 +239,12 @@ class Segmenter(nn.Module):
                 spread = deviation[name]
                 self.feature_deviation[begin : begin + width] = torch.where(spread > 0, spread, 1)
             begin += width
+
+    @staticmethod
+    def _normals(points: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
+        """The normals, zero where they are unknown."""
+        given = columns.get(NORMALS)
+        return torch.zeros_like(points) if given is None else given.to(points).nan_to_num(0.0, 0.0, 0.0)
 
     def _inputs(self, points: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
         parts, begin = [points[:, list(self.axes)]], 0

@@ -89,12 +89,19 @@ class Segment(Task):
         if not count:  # a crop without any label: nothing to learn, but all processes must go on
             return logits.sum() * 0.0
         smoothing = self.optimiser.label_smoothing
-        loss = cross_entropy(logits, labels, self.weights.to(logits.device), ignore_index=-1, label_smoothing=smoothing)
+        loss = cross_entropy(logits, labels, self.class_weights(logits), ignore_index=-1, label_smoothing=smoothing)
         if self.loss.also != "none":
             loss = loss + EXTRA_LOSSES[self.loss.also](logits.softmax(1), labels)
         right = ((logits.argmax(1) == labels) & known).sum()
         self.add_to_totals(loss.detach() * count, right.to(loss), count.to(loss))
         return loss
+
+    def class_weights(self, logits: Tensor) -> Tensor:
+        """Weights of the classes at this step: share^-balance, or share^(-balance (1 - step / steps)) if they fade."""
+        weights = self.weights.to(logits.device)
+        if not self.loss.fade:
+            return weights
+        return weights ** (1 - self.trainer.global_step / self.trainer.estimated_stepping_batches)
 
     def take_totals(self) -> dict[str, float]:
         loss, right, count = self.summed()

@@ -78,11 +78,14 @@ class LossOptions:
     Args:
         balance: Classes weigh their share of the points to the power of minus this: 0 weighs all points alike, 1 all
             classes.
+        fade: Let the balance fall to 0 along the training. Weights help to find rare classes, but a network that keeps
+            them sees rare classes where there are none.
         also: Add a second term that follows the IoU more closely: "lovasz" or "dice".
         ignore: Names of classes whose points do not count, neither in training nor in evaluation.
     """
 
     balance: float = 0.5
+    fade: bool = True
     also: Literal["none", "lovasz", "dice"] = "none"
     ignore: list[str] = field(default_factory=list)
 
