@@ -20,7 +20,7 @@ from sampled_transformer.attention.beyond.rotary import (
     _turn_query_back,
     rotary_sums,
 )
-from sampled_transformer.attention.compiled import Compiled
+from sampled_transformer.attention.compiled import Compiled, without_compiling
 from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
 
 SCALE = 0.3
@@ -147,3 +147,16 @@ torch.save([kernel.works, out[:, :5].detach().clone()], "out.pt")
     x = torch.arange(compiled.SMALLEST // 16 * 32.0).view(32, -1, 32).sin()
     with torch.no_grad():
         torch.testing.assert_close(out, layer(x)[:, :5], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("anything_is_compiled")
+def test_what_is_seen_once_is_not_compiled() -> None:
+    calls = []
+    double = Compiled(lambda x: calls.append(torch.compiler.is_compiling()) or 2 * x)
+    with torch.no_grad(), without_compiling():
+        assert torch.equal(double(torch.ones(3)), torch.full((3,), 2.0))
+    assert double.compiled is None
+    assert calls == [False]
+    with torch.no_grad():
+        double(torch.ones(3))
+    assert double.compiled is not None

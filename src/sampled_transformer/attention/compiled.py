@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import torch
@@ -17,14 +19,25 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
+_allowed = ContextVar("allowed", default=True)
+
+
+@contextmanager
+def without_compiling() -> Iterator[None]:
+    """Run everything eagerly, for large tensors that are seen only once: compiling takes longer than they do."""
+    token = _allowed.set(False)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
 
 
 class Compiled(Generic[Arguments, Result]):
     """A function of tensors that is compiled at its first call with a large tensor.
 
-    The size of the first tensor alone decides whether a call is compiled, so that a resumed training rounds like the
-    one it continues. If compilation fails, as on machines without a C++ compiler, we log it once per process and run
-    eagerly. `SAMPLED_TRANSFORMER_COMPILE=0` in the environment turns compilation off.
+    The size of the first tensor, and `without_compiling`, decide whether a call is compiled, so that a resumed training
+    rounds like the one it continues. If compilation fails, as on machines without a C++ compiler, we log it once per
+    process and run eagerly. `SAMPLED_TRANSFORMER_COMPILE=0` in the environment turns compilation off.
     """
 
     works = os.environ.get("SAMPLED_TRANSFORMER_COMPILE", "1") != "0"
@@ -38,7 +51,7 @@ class Compiled(Generic[Arguments, Result]):
         first = cast(Tensor, arguments[0])
         if (
             torch.compiler.is_compiling()  # first: a size that is looked at becomes fixed
-            or not self.works
+            or not (self.works and _allowed.get())
             or first.numel() < SMALLEST
             or torch.is_grad_enabled()
             or torch._C._are_functorch_transforms_active()

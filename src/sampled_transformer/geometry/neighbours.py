@@ -84,6 +84,9 @@ def find_neighbours(
 def _packed(
     points: Tensor, queries: Tensor, k: int, ptr: Tensor, query_ptr: Tensor, own: bool
 ) -> tuple[Tensor, Tensor]:
+    if len(ptr) == 2:  # one set needs no padding, and may be a scan of millions of points
+        found, distance = _padded(points.unsqueeze(0), queries.unsqueeze(0), k, None, None, own)
+        return found[0], distance[0].to(wide_dtype(points, queries))
     indices = points.new_full((len(queries), k), -1, dtype=torch.int64)
     squared = points.new_full((len(queries), k), torch.inf, dtype=wide_dtype(points, queries))
     for sets in buckets(ptr, query_ptr):
@@ -195,8 +198,9 @@ def _distances(points: Tensor, queries: Tensor, scratch: Tensor | None) -> Tenso
 def _tree(
     points: Tensor, queries: Tensor, k: int, mask: Tensor | None, query_mask: Tensor | None, own: bool
 ) -> tuple[Tensor, Tensor]:
-    from scipy.spatial import cKDTree
-
+    if len(points) == 1 and mask is None and query_mask is None and 0 < k <= points.shape[1]:
+        found, distance = _tree_of_one(points[0], queries[0], k, own)  # which is all: millions of rows need no copy
+        return found.unsqueeze(0), distance.unsqueeze(0)
     indices = points.new_full((*queries.shape[:2], k), -1, dtype=torch.int64)
     squared = points.new_full((*queries.shape[:2], k), torch.inf, dtype=torch.float64)
     every = torch.arange(points.shape[1])
@@ -207,15 +211,22 @@ def _tree(
         if len(real) == 0 or len(asked) == 0:
             continue
         kept = min(k, len(real))
-        tree = cKDTree(points[number, real].double().numpy())
-        wanted = queries[number, asked].double().numpy()
-        distance, found = tree.query(wanted, k=range(1, kept + 1), workers=torch.get_num_threads())
-        found = torch.from_numpy(found)
-        if own:
-            _put_self_first(found)
+        found, distance = _tree_of_one(points[number, real], queries[number, asked], kept, own)
         indices[number, asked, :kept] = real[found]
-        squared[number, asked, :kept] = torch.from_numpy(distance).square_()
+        squared[number, asked, :kept] = distance
     return indices, squared
+
+
+def _tree_of_one(points: Tensor, queries: Tensor, k: int, own: bool) -> tuple[Tensor, Tensor]:
+    """Rows and squared distances, (queries, k) each, of one set that has at least k points."""
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(points.double().numpy())
+    distance, found = tree.query(queries.double().numpy(), k=range(1, k + 1), workers=torch.get_num_threads())
+    indices = torch.from_numpy(found)
+    if own:
+        _put_self_first(indices)
+    return indices, torch.from_numpy(distance).square_()
 
 
 def _put_self_first(found: Tensor) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..attention.compiled import without_compiling
 from ..data.errors import DataError
 from ..geometry import space_filling_order
 from ..geometry.neighbourhoods import SPACING_RANK, measure_spacing
@@ -26,7 +27,7 @@ from .trained import cycle_passes
 
 MEMORY = 4.0  # gigabytes, the usual limit
 FIXED_BYTES, BYTES_PER_POINT = 7e8, 3000  # what a pass needs: measured by benchmarks/segment.py
-SPACING_QUERIES = 50_000  # points whose neighbours tell the spacing of a scene
+SPACING_QUERIES = 20_000  # points whose neighbours tell the spacing of a scene
 MARGIN = 6.0  # width of a tile's margin, in cubes of the coarsest level
 SUBSETS = 16  # subsets of a shape in one pass
 
@@ -179,7 +180,8 @@ class _Ask:
         place = positions.to(self.device)
 
         def once() -> Tensor:
-            found: Tensor = self.network(place, **arguments).float().softmax(1)
+            with without_compiling():
+                found: Tensor = self.network(place, **arguments).float().softmax(1)
             return found
 
         passes = cycle_passes(self.network, once, self.samples)

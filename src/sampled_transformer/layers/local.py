@@ -97,7 +97,7 @@ class LocalBlock(nn.Module):
         """Features (m, width) of all points of a level -> the same shape."""
         y: Tensor = self.merge(x, level)
         y = self.contract_norm(self.contract(self.expand_norm(self.expand(y)).relu()))
-        return (x + y).relu()
+        return (x + y).relu_()
 
 
 class Interpolate(nn.Module):
