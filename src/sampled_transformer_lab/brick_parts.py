@@ -2,14 +2,15 @@
 
     python -m sampled_transformer_lab.brick_parts WHOLE src/sampled_transformer/data/brick_parts_pack
 
-All test parts are kept. Of the training parts we keep all with a share of a rare class, so that every class is learnt
-from dozens of parts, and random others. Of each part we keep 1,024 random points.
+Of the training parts we keep all with a share of a rare class, so that every class is learnt from dozens of parts, and
+random others. Of the test parts we keep a random half. Of each part we keep 1,024 random points.
 """
 
 from __future__ import annotations
 
 import sys
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,19 +20,19 @@ from sampled_transformer.data.clouds import take_points
 from sampled_transformer.data.plane_codes import encode
 from sampled_transformer.support.atomic import atomic_write
 
-PARTS = 520  # for training; the wheel has no room for more
+PARTS = {"train": 420, "test": 323}  # the wheel has no room for more
 POINTS = 1024
 RARE = ("pin", "axle", "clip", "hinge", "tooth")  # each has less than 1.1 % of the points
 SHARE = 0.02  # of a part's points that makes it a part with that class
 SEED = 0
 
 
-def choose(pack: Pack, parts: int = PARTS, seed: int = SEED) -> np.ndarray:
-    """The numbers of the parts to keep, in their order: parts with a rare class first, then random ones."""
+def choose(pack: Pack, parts: int, seed: int = SEED, preferred: Sequence[str] = RARE) -> np.ndarray:
+    """The numbers of the parts to keep, in their order: parts with a preferred class first, then random ones."""
     if pack.point_labels is None:
         raise DataError("pack: expected point_labels, got none")
     rare = np.zeros(len(pack), bool)
-    for name in RARE:
+    for name in preferred:
         rare |= (pack.point_labels == pack.point_classes.index(name)).mean(1) >= SHARE
     order = np.random.default_rng(seed).permutation(len(pack))
     return np.sort(np.concatenate([order[rare[order]], order[~rare[order]]])[:parts])
@@ -57,12 +58,12 @@ def write_coded(pack: Pack, path: str | Path) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def make(whole: str | Path, target: str | Path, parts: int = PARTS, points: int = POINTS) -> None:
+def make(whole: str | Path, target: str | Path, parts: Mapping[str, int] = PARTS, points: int = POINTS) -> None:
     """Write train.npz and test.npz to the folder `target`, from packs of the same names in the folder `whole`."""
     for split in ("train", "test"):
         pack = read_pack(whole, split)
-        chosen = pack.select(choose(pack, parts)) if split == "train" else pack
-        write_coded(take_points(chosen, points, SEED), Path(target, f"{split}.npz"))
+        chosen = choose(pack, parts[split], preferred=RARE if split == "train" else ())
+        write_coded(take_points(pack.select(chosen), points, SEED), Path(target, f"{split}.npz"))
 
 
 if __name__ == "__main__":

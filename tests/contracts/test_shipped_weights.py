@@ -18,8 +18,9 @@ MODELS = {
     "mixtures": "set-transformer-mixture",
     "modelnet40-mae": "mae",
     "modelnet40-points": "pyramid",
+    "modelnet40-robust": "pyramid",
 }
-ATTENTION = {"brick-parts": "rotary", "modelnet40-points": "none"}
+ATTENTION = {"brick-parts": "rotary", "modelnet40-points": "none", "modelnet40-robust": "none"}
 RESULTS = Path(__file__).parents[2] / "results" / "weights"
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from sampled_transformer.data import DataError, Pack, write_pack
 from sampled_transformer.data.sources.brick_parts import load, read_coded
-from sampled_transformer_lab.brick_parts import RARE, choose, make, write_coded
+from sampled_transformer_lab.brick_parts import PARTS, RARE, choose, make, write_coded
 
 CLASSES = ("body", "stud", *RARE)
 
@@ -28,8 +28,9 @@ def test_rare_classes_come_first_and_a_seed_fixes_the_rest():
     assert chosen.tolist() == sorted(chosen.tolist()) == choose(pack, 40).tolist()
     assert choose(pack, 40, seed=1).tolist() != chosen.tolist()
     assert len(choose(pack, 500)) == 100
+    assert not set(range(0, 100, 5)) <= set(choose(pack, 40, preferred=()).tolist())
     with pytest.raises(DataError, match="pack: expected point_labels, got none"):
-        choose(Pack(pack.points))
+        choose(Pack(pack.points), 5)
 
 
 def test_files_read_back(tmp_path):
@@ -49,10 +50,10 @@ def test_files_read_back(tmp_path):
 def test_both_splits_are_made(tmp_path):
     for seed, split in enumerate(("train", "test")):
         write_pack(whole(20, seed), tmp_path / "whole" / f"{split}.npz")
-    make(tmp_path / "whole", tmp_path / "made", parts=7, points=30)
+    make(tmp_path / "whole", tmp_path / "made", {"train": 7, "test": 9}, points=30)
     assert read_coded(tmp_path / "made" / "train.npz").points.shape == (7, 30, 3)
-    assert read_coded(tmp_path / "made" / "test.npz").points.shape == (20, 30, 3)
+    assert read_coded(tmp_path / "made" / "test.npz").points.shape == (9, 30, 3)
 
 
-def test_the_shipped_training_parts_are_as_many_as_stated():
-    assert len(load(None, "train")) == 520
+def test_the_shipped_parts_are_as_many_as_stated():
+    assert {split: len(load(None, split)) for split in PARTS} == PARTS

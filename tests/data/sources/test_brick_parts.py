@@ -23,7 +23,7 @@ def packs() -> dict[str, Pack]:
 
 
 def test_sizes(packs: dict[str, Pack]) -> None:
-    for split, sets in (("train", 520), ("test", 646)):
+    for split, sets in (("train", 420), ("test", 323)):
         pack = packs[split]
         assert pack.points.shape == pack.normals.shape == (sets, 1024, 3)
         assert pack.point_labels.shape == (sets, 1024)
@@ -80,7 +80,7 @@ def test_data_card_is_true(packs: dict[str, Pack]) -> None:
 
 def test_loading_by_name_and_fewer_points(packs: dict[str, Pack]) -> None:
     pack = load_data("brick-parts", "test", points=64)
-    assert pack.points.shape == (646, 64, 3)
+    assert pack.points.shape == (323, 64, 3)
 
     def rows(one: Pack) -> set[tuple[int, ...]]:
         columns = [one.points[7], one.normals[7], one.point_labels[7][:, None]]

@@ -1,6 +1,6 @@
 """Brick parts: LDraw parts whose points say which primitive drew them: stud, tube, hole and so on. Up is z.
 
-1,024 points of each of the 646 test parts and of 520 of the 2,556 training parts ship with the package. They are
+1,024 points of 323 of the 646 test parts and of 420 of the 2,556 training parts ship with the package. They are
 from the LDraw.org Parts Library, CC BY 4.0; see the data card in brick_parts_pack/README.md.
 """
 
