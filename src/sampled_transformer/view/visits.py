@@ -43,12 +43,15 @@ class Visits:
     def _come(self, client: viser.ClientHandle) -> None:
         self.server.limit_uploads(client, self._refuse)
         visitor = Visitor(self.page, client)
-        with self.lock:
-            self.visitors[client.client_id] = visitor
+        with visitor.lock:
+            with self.lock:  # before the first shape, which takes a while: he may upload something by then
+                self.visitors[client.client_id] = visitor
+            visitor.begin()
         if client.client_id not in self.server.get_clients():  # who leaves at once leaves before he is known
             self._leave(client)
 
     def _leave(self, client: viser.ClientHandle) -> None:
+        self.server.forget_uploads(client)
         with self.lock:
             visitor = self.visitors.pop(client.client_id, None)
         if visitor is not None:
@@ -58,3 +61,5 @@ class Visits:
         visitor = self.visitors.get(client.client_id)
         if visitor is not None:
             visitor.tell(why)
+        else:  # his page is not complete yet
+            client.add_notification("Sorry", why, color="red", auto_close_seconds=12)
