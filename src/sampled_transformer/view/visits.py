@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import viser
 
+from ..support.memory import give_back_memory
 from .page import Page, open_page
 from .server import LARGEST_UPLOAD, GuardedServer
 from .visitor import Visitor
@@ -56,6 +58,10 @@ class Visits:
             visitor = self.visitors.pop(client.client_id, None)
         if visitor is not None:
             visitor.leave()
+            del visitor
+            # His panels and viser's handles know each other, so that Python would keep them for a long time.
+            gc.collect()
+            give_back_memory()
 
     def _refuse(self, client: viser.ClientHandle, why: str) -> None:
         visitor = self.visitors.get(client.client_id)

@@ -103,7 +103,7 @@ def scene_weights(path: Path) -> str:
     classes = tuple(f"class {number}" for number in range(11))
     notes = {"data": {"points": 50_000, "part": "crop", "size": "kept"}}
     network = Segmenter(len(classes), **options)
-    save_model(network, Description("segmenter", {"classes": len(classes), **options}, classes, notes=notes), path)
+    save_model(network, path, Description("segmenter", {"classes": len(classes), **options}, classes, notes))
     return str(path)
 
 
