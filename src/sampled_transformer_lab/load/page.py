@@ -37,6 +37,7 @@ from .page_files import BROKEN, EMPTY, GOOD, LARGE, TOO_LARGE, UNKNOWN, Upload, 
 from .resident import Watch, family, megabytes, open_files, threads
 
 PATIENCE = 300.0  # seconds that a visitor waits for an answer
+MOST_GROWTH = 1.5  # of the memory that is left when all visitors have gone; 32 threads keep some for reuse
 STAY = 7  # uploads after which a visitor goes and comes again
 EXPECTED = {  # what may come of each kind
     GOOD: {"shown"},
@@ -174,6 +175,8 @@ def problems(result: dict[str, Any]) -> list[str]:
             found.append(f"{name}: {before[name]} before, {after[name]} after")
     if after["threads"] > before["threads"] + 32:  # viser's pool of threads, which it fills as need be
         found.append(f"threads: {before['threads']} before, {after['threads']} after")
+    if after["megabytes"] > MOST_GROWTH * before["megabytes"]:
+        found.append(f"memory: {before['megabytes']:,.0f} MB before, {after['megabytes']:,.0f} MB after")
     if result["temporary_files_left"]:
         found.append(f"{result['temporary_files_left']} temporary files left")
     if result["complaints"]:
