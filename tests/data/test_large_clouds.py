@@ -99,7 +99,7 @@ def test_what_is_wrong_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         read_shape(write_ply(folder / "nan.ply", broken))
     with pytest.raises(DataError, match=r"same.ply: points: expected at least 2 different points, got 500 equal"):
         read_shape(write_ply(folder / "same.ply", np.ones((500, 3))))
+    path = write_ply(folder / "short.ply", POINTS)
+    path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(DataError, match=r"short.ply"):
-        path = write_ply(folder / "short.ply", POINTS)
-        path.write_bytes(path.read_bytes()[:-100])
         read_shape(path)

@@ -12,6 +12,7 @@ from .page import Page, open_page
 from .server import LARGEST_UPLOAD, GuardedServer
 from .visitor import Visitor
 
+REST = 1.0  # seconds after a visitor has left in which others may leave before we tidy up
 __all__ = ["Visits", "open_page"]
 
 
@@ -29,6 +30,7 @@ class Visits:
         self.page = page
         self.visitors: dict[int, Visitor] = {}
         self.lock = threading.Lock()
+        self.tidying: threading.Timer | None = None
         self.server = GuardedServer(host, port, largest)
         self.server.on_client_connect(self._come)
         self.server.on_client_disconnect(self._leave)
@@ -41,6 +43,9 @@ class Visits:
     def stop(self) -> None:
         """End the page."""
         self.server.stop()
+        with self.lock:
+            if self.tidying is not None:
+                self.tidying.cancel()
 
     def _come(self, client: viser.ClientHandle) -> None:
         self.server.limit_uploads(client, self._refuse)
@@ -58,10 +63,23 @@ class Visits:
             visitor = self.visitors.pop(client.client_id, None)
         if visitor is not None:
             visitor.leave()
-            del visitor
-            # His panels and viser's handles know each other, so that Python would keep them for a long time.
-            gc.collect()
-            give_back_memory()
+            self._tidy_soon()
+
+    def _tidy_soon(self) -> None:
+        """Tidy up in a moment, when viser has let go of the visitor, too; once for all who leave until then."""
+        with self.lock:
+            if self.tidying is None:
+                self.tidying = threading.Timer(REST, self._tidy)
+                self.tidying.daemon = True
+                self.tidying.start()
+
+    def _tidy(self) -> None:
+        """Give back the memory of visitors. Their panels and viser's handles know each other, so that Python would keep
+        them for a long time."""
+        with self.lock:
+            self.tidying = None
+        gc.collect()
+        give_back_memory()
 
     def _refuse(self, client: viser.ClientHandle, why: str) -> None:
         visitor = self.visitors.get(client.client_id)
