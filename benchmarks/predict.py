@@ -1,23 +1,26 @@
-"""How many files per second does `predict` answer, beside one by one? And does its memory stay flat?
+"""How many files per second does `predict` answer, beside one by one?
 
 Writes small meshes and asks the network about them one by one (no workers, one file per forward pass), in batches in
-one process, and in batches in worker processes, all in one run, and compares the answers. Loading the network and
-starting the workers is timed apart. Processor time is that of this process; other programs disturb it less than files
-per second. With --memory it also prints the peak memory of the program for several numbers of files.
+one process, and in batches in worker processes, in turn and several times in one run, and compares the answers. Both
+sides are what a user would run: `--workers 0 --batch 1`, and the defaults. Rates do not count loading the network and
+starting the workers, which are timed apart. Processor time is that of all processes, from their start to their end;
+other programs disturb it less than files per second. Memory over 10,000 files: sampled_transformer_lab.load.files.
 
-    python benchmarks/predict.py [--files 400] [--weights modelnet40] [--samples 8] [--batch 8] [--memory 1000 10000]
+    python benchmarks/predict.py [--files 960] [--weights modelnet40-points] [--samples 8] [--batch 32] [--rounds 3]
+        [--json results/bench/predict.json]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
@@ -26,6 +29,8 @@ import numpy as np
 
 from sampled_transformer.inference.answering import Question, answer_files
 from sampled_transformer.inference.defaults import DEFAULT_WEIGHTS
+from sampled_transformer.support.atomic import atomic_write
+from sampled_transformer.support.machine import machine
 from sampled_transformer.support.workers import available_cores
 
 
@@ -42,70 +47,84 @@ def write_files(folder: Path, count: int) -> None:
         (folder / f"{number:06d}.off").write_text(text)
 
 
-def timed(question: Question, folder: Path, workers: int) -> tuple[float, float, float, list[float]]:
-    """Seconds until the first answers; seconds and processor seconds per file after them; a probability per file."""
-    begin = time.perf_counter()
-    found = []
-    first = processor = 0.0
+def timed(question: Question, folder: Path, workers: int) -> dict[str, Any]:
+    """Seconds until the first answers; seconds per file after them; processor seconds; a probability per file."""
+    begin, processor = time.perf_counter(), used()
+    found: list[float] = []
+    first = begin
     skipped = max(1, workers) * question.batch  # answered along with the first
     for answer in answer_files(question, [str(folder)], workers):
-        found.append(answer.classes[0]["probability"])
-        if len(found) == skipped:
-            first, processor = time.perf_counter(), time.process_time()
-    rest = len(found) - skipped
-    own = (time.process_time() - processor) / rest
-    return first - begin, (time.perf_counter() - first) / rest, own, found
-
-
-def peak(folder: Path, arguments: argparse.Namespace) -> float:
-    """Megabytes of the largest process of the program, of this one or a worker, in a process of its own."""
-    program = [sys.executable, __file__, "--run", str(folder), "--batch", str(arguments.batch)]
-    program += ["--weights", arguments.weights, "--samples", str(arguments.samples)]
-    return float(subprocess.run(program, check=True, capture_output=True, text=True).stdout)
-
-
-def run(arguments: argparse.Namespace) -> None:
-    question = Question(arguments.weights, arguments.samples, batch=arguments.batch)
-    for answer in answer_files(question, [arguments.run]):
         assert answer.error is None, answer.error
-    usages = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(max(usages) / 1024)
+        found.append(answer.classes[0]["probability"])  # type: ignore[union-attr]
+        if len(found) == skipped:
+            first = time.perf_counter()
+    rest = len(found) - skipped
+    return {
+        "start": first - begin,
+        "seconds": (time.perf_counter() - first) / rest,
+        "processor": (used() - processor) / len(found),
+        "found": found,
+    }
+
+
+def used() -> float:
+    """Processor seconds of this process and of its children that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=400)
+    parser.add_argument("--files", type=int, default=960)
     parser.add_argument("--weights", default=DEFAULT_WEIGHTS)
     parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--memory", type=int, nargs="*", default=[])
-    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--batch", type=int, default=Question("").batch)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    if arguments.run:
-        return run(arguments)
     alone = Question(arguments.weights, arguments.samples, batch=1)
     together = alone._replace(batch=arguments.batch)
     cores = available_cores()
+    plans = {"one by one": (alone, 0), "batches": (together, 0), "batches and workers": (together, cores)}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in plans}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "files")
         write_files(folder, arguments.files)
+        load = os.getloadavg()[0]
         print(f"{arguments.files} files, weights {arguments.weights}, {arguments.samples} cycles, {cores} cores")
-        columns = ("workers", "batch", "start s", "files/s", "ratio", "processor ms", "ratio", "difference")
-        print(" ".join(f"{name:>12}" for name in columns))
-        base = None
-        for question, workers in ((alone, 0), (together, 0), (together, cores)):
-            start, seconds, own, found = timed(question, folder, workers)
-            base = base or (seconds, own, found)
-            row: list[object] = [workers, question.batch, f"{start:.1f}", f"{1 / seconds:.1f}"]
-            row += [
-                f"{base[0] / seconds:.2f}",
-                *(["", ""] if workers else [f"{1e3 * own:.1f}", f"{base[1] / own:.2f}"]),
-            ]
-            row.append(f"{max(abs(one - other) for one, other in zip(found, base[2], strict=True)):.0e}")
-            print(" ".join(f"{value:>12}" for value in row), flush=True)
-        for count in arguments.memory:
-            write_files(Path(place, str(count)), count)
-            print(f"{count} files: at most {peak(Path(place, str(count)), arguments):.0f} MB in a process")
+        print(f"other programs: load {load:.1f} at the beginning")
+        for number in range(arguments.rounds):
+            for name, (question, workers) in plans.items():
+                rows[name].append(timed(question, folder, workers))
+                one = rows[name][-1]
+                print(f"  {number} {name:20} {1 / one['seconds']:7.1f} files/s, {1e3 * one['processor']:5.1f} ms")
+    base = rows["one by one"]
+    table = []
+    for name, own in rows.items():
+        ratios = [first["seconds"] / one["seconds"] for first, one in zip(base, own, strict=True)]
+        differences = [abs(a - b) for a, b in zip(base[0]["found"], own[0]["found"], strict=True)]
+        table.append(
+            {
+                "name": name,
+                "workers": plans[name][1],
+                "batch": plans[name][0].batch,
+                "start_seconds": round(median(one["start"] for one in own), 2),
+                "files_per_second": [round(1 / one["seconds"], 1) for one in own],
+                "ratios": [round(ratio, 2) for ratio in ratios],
+                "processor_milliseconds_per_file": round(1e3 * median(one["processor"] for one in own), 2),
+                "largest_difference": max(differences),
+            }
+        )
+        print(
+            f"{name:20} {median(table[-1]['files_per_second']):7.1f} files/s, {median(ratios):.2f} times one by one; "
+            f"{table[-1]['processor_milliseconds_per_file']:.1f} ms of processor time per file with the start; "
+            f"answers differ by at most {max(differences):.0e}"
+        )
+    if arguments.json is not None:
+        known = {"command": "python benchmarks/predict.py", "files": arguments.files, "weights": arguments.weights}
+        known |= {"samples": arguments.samples, "cores": cores, "load_before": round(load, 1), "rows": table}
+        with atomic_write(arguments.json) as file:
+            file.write(f"{json.dumps({**known, 'machine': machine()}, indent=1)}\n".encode())
 
 
 if __name__ == "__main__":

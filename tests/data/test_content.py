@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import trimesh
 
-from sampled_transformer.data.content import canonical_mesh, drawn_rows, row_keys
+from sampled_transformer.data import content
+from sampled_transformer.data.content import canonical_mesh, drawn_rows, drawn_rows_on_disk, row_keys
 from sampled_transformer.data.formats.meshes import Mesh
+from sampled_transformer.support import workspace
+from sampled_transformer.support.workspace import Workspace
 
 
 def cloud(n: int, seed: int = 0) -> np.ndarray:
@@ -72,3 +77,22 @@ def test_a_mesh_is_the_set_of_its_triangles() -> None:
     assert canonical_mesh(Mesh(mesh.vertices, mesh.faces[1:]))[1] != digest
     assert canonical_mesh(Mesh(mesh.vertices * 1000 + 7, mesh.faces))[1] == digest  # neither unit nor place matters
     assert canonical_mesh(Mesh(mesh.vertices * [1, 2, 1], mesh.faces))[1] != digest
+
+
+@pytest.mark.parametrize("count", [1, 64, 500, 2000])
+@pytest.mark.parametrize("with_normals", [False, True])
+def test_points_on_disk_are_drawn_as_those_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, with_normals: bool
+) -> None:
+    points = np.concatenate([cloud(800).round(2), cloud(200).round(2)])  # the last are copies of the first
+    normals = cloud(1000, 1) if with_normals else None
+    expected = drawn_rows(points, count, normals, seed=5)
+    monkeypatch.setattr(content, "SLICE", 150)
+    monkeypatch.setattr(workspace, "SLICE", 150)
+    space = Workspace(tmp_path)
+    mapped = space.zeros(points.shape, np.float64)
+    mapped[:] = points
+    rows = drawn_rows_on_disk(mapped, count, normals, seed=5, space=space)
+    np.testing.assert_array_equal(points[rows], points[expected])
+    if with_normals:  # without, copies cannot be told apart
+        np.testing.assert_array_equal(rows, expected)

@@ -10,7 +10,7 @@ import trimesh
 from helpers.scans import COLOUR, COUNT, ENDINGS, INTENSITY, LABELS, LAS, NORMALS, POINTS, write_example
 
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.data.scans import iter_scan_chunks, read_scan, scan_bounds
+from sampled_transformer.data.scans import iter_scan_chunks, read_scan, scan_bounds, streamed_count
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
@@ -70,6 +70,16 @@ def test_pieces_are_the_whole(tmp_path: Path, kind: str, size: int) -> None:
     np.testing.assert_array_equal(np.concatenate([piece.points for piece in pieces]), whole.points)
     for name, values in whole.features.items():
         np.testing.assert_array_equal(np.concatenate([piece.features[name] for piece in pieces]), values)
+
+
+def test_which_files_are_read_in_pieces(tmp_path: Path) -> None:
+    for kind, count in (("las-3", COUNT), ("laz-6", COUNT), ("ply-big", COUNT), ("ply-ascii", None), ("npz", None)):
+        assert streamed_count(write_example(tmp_path, kind)) == count
+    for name, kind in (("red", "float"), ("label", "float"), ("scalar_class", "double")):
+        head = ["ply", "format binary_little_endian 1.0", "element vertex 1"]
+        head += [*(f"property float {axis}" for axis in "xyz"), f"property {kind} {name}", "end_header", ""]
+        (tmp_path / "a.ply").write_bytes("\n".join(head).encode() + bytes(20))
+        assert streamed_count(tmp_path / "a.ply") is None  # all points decide what these mean
 
 
 @pytest.mark.parametrize("brightest", [255, 256])

@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sampled_transformer.geometry import space_filling_order
+from sampled_transformer.geometry.curves import curve_codes
 
 CURVES = ["morton", "hilbert"]
 
@@ -103,3 +106,12 @@ def test_other_devices():
 def test_bad_arguments_are_named(name, arguments):
     with pytest.raises(ValueError, match=name):
         space_filling_order(**{"points": torch.zeros(1, 4, 3), **arguments})
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_codes_of_pieces_sort_as_the_whole(curve: Literal["morton", "hilbert"]) -> None:
+    points = torch.randn(200, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    low, side = points.amin(0), (points.amax(0) - points.amin(0)).max()
+    codes = torch.cat([curve_codes(some, low, side, curve, bits=20) for some in points.split(70)])
+    expected = space_filling_order(points, curve, bits=20, ptr=[0, 200])
+    assert torch.equal(codes.argsort(stable=True), expected)

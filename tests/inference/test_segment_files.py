@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sampled_transformer.data.scans import read_scan
 from sampled_transformer.inference import segment_files, segmentation
 from sampled_transformer.inference.segment_files import Labelled, SegmentQuestion, label_file, scan_features
 from sampled_transformer.inference.segmentation import Points, check_features, label_points, point_view_of
+from sampled_transformer.support import workspace
 from sampled_transformer.training.point_loading import PointView
 from sampled_transformer.weights import load_model
 
@@ -99,6 +99,32 @@ def test_a_file_larger_than_memory_gets_the_same_labels(
     assert (read_scan(answer.out).labels == whole.labels).mean() > 0.99
 
 
+@pytest.mark.parametrize("view", [{"points": 128}, SCENE])
+def test_large_ply_files_and_networks_of_shapes_get_the_same_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: dict[str, Any]
+) -> None:
+    points = large_las(tmp_path / "scan.las")
+    rows = np.zeros(len(points), [("x", "<f8"), ("y", "<f8"), ("z", "<f8"), ("intensity", "<f4")])
+    for number, name in enumerate("xyz"):
+        rows[name] = points[:, number]
+    rows["intensity"] = laspy.read(tmp_path / "scan.las").intensity
+    head = f"ply\nformat binary_little_endian 1.0\nelement vertex {len(rows)}\n"
+    head += "".join(f"property double {name}\n" for name in "xyz") + "property float intensity\nend_header\n"
+    (tmp_path / "scan.ply").write_bytes(head.encode() + rows.tobytes())
+    options = {"features": {"intensity": 1}, "positions": "z"}
+    answers = []
+    for large in (False, True):
+        if large:
+            monkeypatch.setattr(segment_files, "BYTES_IN_MEMORY", 1e7)
+            monkeypatch.setattr(workspace, "SLICE", 1000)
+            monkeypatch.setattr(segment_files, "read_scan", None)  # nobody may read the file as a whole
+        for source in ("scan.ply", "scan.las"):
+            answer, _, _ = ask(tmp_path, tmp_path / source, view, options)
+            answers.append(read_scan(answer.out, label="class" if source == "scan.ply" else None).labels)
+    for one in answers[1:]:
+        np.testing.assert_array_equal(one, answers[0])
+
+
 def test_features_come_from_the_fields_that_are_named(tmp_path: Path) -> None:
     scan = read_scan(write_example(tmp_path, "ply-little"))
     view = PointView(64, features={"height": 1, "normals": 3}, optional=("normals",))
@@ -160,8 +186,7 @@ def test_a_file_that_says_more_than_it_holds(tmp_path: Path, monkeypatch: pytest
     source = tmp_path / "scan.las"
     large_las(source, 100)
     monkeypatch.setattr(segment_files, "BYTES_IN_MEMORY", 1e9)
-    bounds = segment_files.scan_bounds
     for count, got in ((120, "got 100"), (80, "got more")):
-        monkeypatch.setattr(segment_files, "scan_bounds", lambda path, c=count: replace(bounds(path), count=c))
+        monkeypatch.setattr(segment_files, "streamed_count", lambda path, count=count: count)
         with pytest.raises(DataError, match=rf"points: expected {count}, as the header says, {got}"):
             ask(tmp_path, source, SCENE)

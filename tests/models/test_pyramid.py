@@ -122,3 +122,11 @@ def test_bad_points() -> None:
     for points in (torch.zeros(2, 0, 3), torch.zeros(2, 4, 2), torch.zeros(4, 3)):
         with pytest.raises(ValueError, match=r"points: expected \(batch, n, 3\) with at least one point"):
             network(points)
+
+
+def test_sets_that_are_merged_one_at_a_time_give_the_same() -> None:
+    network = create_model("pyramid", classes=5, **SMALL).eval()
+    together = network(cloud()).detach()
+    with torch.inference_mode():
+        torch.testing.assert_close(network(cloud()), together)
+        assert network(cloud(batch=0)).shape == (0, 5)

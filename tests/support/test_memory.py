@@ -3,11 +3,12 @@
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sampled_transformer.support.memory import limited_memory
+from sampled_transformer.support.memory import limited_memory, release_pages
 
 PROGRAM = """
 import resource, sys
@@ -45,3 +46,13 @@ def test_a_reader_cannot_allocate_what_a_file_claims() -> None:
     assert len(np.empty(2**30, np.uint8)) == 2**30
     with limited_memory(2**30):
         assert np.ones(2**20).sum() == 2**20
+
+
+def test_released_pages_keep_what_was_written(tmp_path: Path) -> None:
+    array = np.memmap(tmp_path / "a", np.float64, "w+", shape=(1000,))
+    array[:] = np.arange(1000)
+    release_pages(array[10:20])
+    np.testing.assert_array_equal(array, np.arange(1000))
+    plain = np.arange(5)
+    release_pages(plain)  # which has none
+    np.testing.assert_array_equal(plain, np.arange(5))

@@ -116,10 +116,32 @@ def test_large_uploads_never_enter_memory() -> None:
 
 
 def test_an_upload_that_is_larger_than_it_said_is_dropped() -> None:
-    uploads = _Uploads(2**20, lambda why: None)
+    refused: list[str] = []
+    uploads = _Uploads(2**20, refused.append)
     uploads["liar"] = state(10, 3)
     parts = uploads["liar"]["parts"]
     parts[0] = b"12345678"
     parts[1] = b"12345678"
+    parts[2] = b"1"  # viser may still hold the parts
     assert "liar" not in uploads
-    assert not parts
+    assert uploads.held() == 0
+    assert refused == ["upload dropped: expected 10 bytes, as announced, got more"]
+
+
+def test_all_visitors_together_send_only_so_much() -> None:
+    refused: list[str] = []
+    every: list[_Uploads] = []
+
+    def has_room(size: int) -> bool:
+        return size + sum(one.held() for one in every) <= 1000
+
+    every += [_Uploads(2**20, refused.append, has_room) for _ in range(2)]
+    for one in every:
+        one["file"] = state(800, 2)
+    every[0]["file"]["parts"][0] = bytes(600)
+    every[1]["file"]["parts"][0] = bytes(400)
+    assert refused == []  # what is only announced does not count
+    every[1]["file"]["parts"][1] = bytes(400)
+    assert "too many files are being sent" in refused[0]
+    assert "file" in every[0]
+    assert "file" not in every[1]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 import uuid
+import weakref
 
 import pytest
 from helpers.visits import hello, send, visit
@@ -57,3 +58,37 @@ def test_from_elsewhere_only_visitors_with_the_token_come(visits: Visits) -> Non
         hello(public, {"Cookie": f"{COOKIE}={public.server.token}"}).close()
     finally:
         public.stop()
+
+
+def test_an_upload_is_not_kept(visits: Visits) -> None:
+    with visit(visits) as (visitor, _):
+        button = type("Button", (), {})()
+        button.value = type("File", (), {"name": "cloud.xyz", "content": CLOUD})()
+        button._impl = button
+        with visitor.lock:
+            visitor._take(button)
+            assert visitor.item is not None
+            assert visitor.item.name == "cloud.xyz"
+            assert button.value is None
+            visitor._take(button)  # the second event of two quick uploads finds nothing
+
+
+def test_a_refusal_reaches_a_visitor_whose_page_is_not_complete(visits: Visits) -> None:
+    with visit(visits) as (visitor, _):
+        told: list[str] = []
+        client = type("Client", (), {"client_id": -1, "add_notification": lambda self, *words, **_: told.extend(words)})
+        visits._refuse(client(), "too large")
+        assert told == ["Sorry", "too large"]
+        visits._refuse(visitor.client, "too large")
+        assert "too large" in visitor.status.content
+
+
+def test_visitors_who_have_left_are_forgotten(visits: Visits) -> None:
+    with visit(visits) as (visitor, _):
+        own = weakref.ref(visitor)
+        del visitor
+    end = time.monotonic() + 60
+    while own() is not None and time.monotonic() < end:
+        time.sleep(0.05)
+    assert own() is None
+    assert visits.server.uploads == {}

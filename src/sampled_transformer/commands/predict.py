@@ -18,7 +18,7 @@ def predict(
     samples: int = 8,
     up: Up | None = None,
     workers: int | None = None,
-    batch: int = 8,
+    batch: int = 32,
     device: str | None = None,
     json: bool = False,
     csv: bool = False,

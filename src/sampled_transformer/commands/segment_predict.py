@@ -151,11 +151,10 @@ def _count(source: Place) -> int | None:
     from pathlib import Path
 
     from ..data.errors import DataError
-    from ..data.scans import STREAMED, scan_bounds
+    from ..data.scans import streamed_count
 
     try:
-        known = isinstance(source, Path) and source.suffix.lower() in STREAMED
-        return scan_bounds(source).count if known else None
+        return streamed_count(source) if isinstance(source, Path) else None
     except (DataError, OSError):
         return None  # reading the file says what is wrong with it
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..support.memory import release_pages
+from ..support.workspace import SLICE, Workspace, pieces, take
 from .formats.meshes import Mesh
 
 CELLS = 2**20  # along the longest side of a shape: coarse against rounding, fine against the distance of points
@@ -17,13 +19,14 @@ def row_keys(table: np.ndarray, seed: int = 0) -> np.ndarray:
     return keys
 
 
-def cells(points: np.ndarray) -> np.ndarray:
+def cells(points: np.ndarray, low: np.ndarray | None = None, side: float | None = None) -> np.ndarray:
     """The cell of every point in a fine grid over the bounding cube: the same in any unit and at any place.
 
-    Exact bits would not be: a file in millimetres holds other floats than the same file in metres.
+    Exact bits would not be: a file in millimetres holds other floats than the same file in metres. The lowest corner
+    and the side of the cube are those of the points, unless they are given.
     """
-    low = points.min(0)
-    side = float((points.max(0) - low).max())
+    low = points.min(0) if low is None else low
+    side = float((points.max(0) - low).max()) if side is None else side
     found: np.ndarray = np.rint((points - low) / (side if side > 0 else 1.0) * CELLS)
     return found
 
@@ -42,6 +45,38 @@ def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None
     most = min(count, len(keys))
     rows = np.argpartition(keys, most - 1)[:most]
     drawn: np.ndarray = rows[np.argsort(keys[rows], kind="stable")]
+    return drawn
+
+
+def drawn_rows_on_disk(
+    points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0, *, space: Workspace
+) -> np.ndarray:
+    """As `drawn_rows`, for points in memory maps: the memory is that of a part of them.
+
+    Points of one cell have one hash, so that each part, all hashes of a range, can be looked at alone.
+    """
+    bounds = [(some.min(0), some.max(0)) for _, some in pieces(points)]
+    low, high = np.min([one for one, _ in bounds], axis=0), np.max([one for _, one in bounds], axis=0)
+    side = float((high - low).max())
+    keys = space.zeros((len(points),), np.uint64)
+    for some, own in pieces(points):
+        keys[some] = row_keys(cells(own, low, side), seed)
+        release_pages(keys)
+    parts = -(-len(keys) // SLICE)
+    edges = [part * (2**64 // parts) for part in range(parts)]
+    best, kept = np.empty(0, np.uint64), np.empty(0, np.int64)
+    for first, last in zip(edges, [*(edge - 1 for edge in edges[1:]), 2**64 - 1], strict=True):
+        rows = np.concatenate(
+            [np.flatnonzero((own >= first) & (own <= np.uint64(last))) + some.start for some, own in pieces(keys)]
+        )
+        own = take(keys, rows)
+        if len(np.unique(own)) < len(own):
+            tie = row_keys(take(points, rows))
+            own = _tell_copies_apart(own, tie if normals is None else _mix(tie ^ row_keys(take(normals, rows))))
+        best, kept = np.concatenate([best, own]), np.concatenate([kept, rows])
+        smallest = np.argpartition(best, count - 1)[:count] if len(best) > count else slice(None)
+        best, kept = best[smallest], kept[smallest]
+    drawn: np.ndarray = kept[np.argsort(best, kind="stable")]
     return drawn
 
 

@@ -15,7 +15,7 @@ import os
 import stat
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -32,10 +32,12 @@ from .formats.ply import read_ply
 from .formats.point_files import Cloud, read_npy, read_npz
 from .formats.scenes import read_gltf, read_obj, read_stl
 from .formats.text import read_text
+from .large_clouds import draw_large, is_large, large_cloud
 from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
 LARGEST_FILE = 2**31  # bytes; we read a file into memory as a whole
+LARGEST_STREAMED = 2**40  # bytes, where we do not
 MOST_POINTS = 10_000_000
 NAMELESS = "a shape has points and unit normals"  # why columns without names are not used
 
@@ -111,8 +113,8 @@ def read_shape(
     check_options(points, normals)
     check_up(up)
     path = Path(path)
-    raw, axis = read_raw(path), up or standard_up(path)
-    with named_errors(printable(path)):
+    axis = up or standard_up(path)
+    with open_raw(path) as raw, named_errors(printable(path)):
         shape = draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
     if shape.unused:  # without the name of the file, so that Python shows it once for a folder of them
         warnings.warn(f"{path.suffix} file: {shape.unused} not used; {NAMELESS}", stacklevel=2)
@@ -127,6 +129,17 @@ def read_raw(path: Path) -> Mesh | Cloud:
     with named_errors(printable(path)):
         check_size(path)
         return _read_raw(path)
+
+
+@contextmanager
+def open_raw(path: Path) -> Iterator[Mesh | Cloud]:
+    """As `read_raw`, but the points of a large cloud are in memory maps (large_clouds.py), which end with the block."""
+    with ExitStack() as closing:
+        with named_errors(printable(path)):
+            check_size(path, LARGEST_STREAMED)
+            with only_data_errors(path):
+                large = closing.enter_context(large_cloud(path))
+        yield read_raw(path) if large is None else large
 
 
 def draw_shape(
@@ -230,8 +243,16 @@ def _draw_by_content(raw: Mesh | Cloud, count: int, wanted: Normals, seed: int, 
         return _finish(
             *sample_surface(mesh, count, np.random.default_rng([seed, digest])), None, raw, wanted, normalise
         )
+    estimates = wanted == "estimate" and raw.normals is None
+    if is_large(raw):
+        most = max(count, LARGEST_SEARCH) if estimates else count
+        ordered, drawn = draw_large(raw, most, seed, wanted != "none")
+        places = np.resize(np.arange(len(ordered)), count)
+        normals = None if drawn.normals is None else drawn.normals[places]
+        if estimates:
+            normals = estimate_normals(drawn.points[places], drawn.points)
+        return _finish(drawn.points[places], normals, ordered[places], raw, wanted, normalise)
     cloud = _checked_cloud(raw, wanted)
-    estimates = wanted == "estimate" and cloud.normals is None
     ordered = drawn_rows(cloud.points, max(count, LARGEST_SEARCH) if estimates else count, cloud.normals, seed)
     rows = np.resize(ordered, count)  # from the first again, if there are too few
     points = cloud.points[rows]

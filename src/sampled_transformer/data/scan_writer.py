@@ -1,7 +1,7 @@
 """Write a scan again with a class and a confidence per point, in the format that it came in: `write_scan`.
 
-`ScanWriter` takes the classes piece by piece. LAS and LAZ files are read and written along with them, so that only a
-piece is in memory; other formats are written when the last piece has come.
+`ScanWriter` takes the classes piece by piece. LAS, LAZ and binary PLY files are read and written along with them, so
+that only a piece is in memory; other formats are written when the last piece has come.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import numpy as np
 from ..support.atomic import atomic_write
 from ..support.printable import printable
 from .errors import DataError
-from .files import LARGEST_FILE, check_size, named_errors, only_data_errors
+from .files import LARGEST_FILE, LARGEST_STREAMED, check_size, named_errors, only_data_errors
 from .formats.kitti import kitti_fields, label_file
 from .formats.labelled import Labelled, class_type
 from .formats.npz import write_arrays
 from .formats.pcd import parse_pcd
 from .formats.ply import parse_ply
+from .formats.ply_chunks import PlyCopy
 from .formats.write_las import LasCopy
 from .formats.write_numpy import labelled_arrays
 from .formats.write_pcd import write_pcd
 from .formats.write_ply import write_ply
 from .formats.write_text import write_text
-from .scans import LARGEST_STREAMED, STREAMED, TEXT
+from .scans import STREAMED, TEXT, streamed_ply
 
 # The suffix of what we write, by the suffix of what we read; LAS and LAZ may become each other.
 WRITTEN = {suffix: suffix for suffix in (".ply", ".pcd", *TEXT, ".npz")} | {".npy": ".npz", ".bin": ".label"}
@@ -86,7 +87,7 @@ class ScanWriter:
         self.coloured = coloured
         self._type = class_type(self.classes)
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
-        self._copy: LasCopy | None = None
+        self._copy: LasCopy | PlyCopy | None = None
         self._block = self._writing()
         self._is_open = False
 
@@ -127,9 +128,10 @@ class ScanWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        rows = streamed_ply(self.source)
         with named_errors(printable(self.source)):
-            check_size(self.source, LARGEST_STREAMED if _is_streamed(self.source) else LARGEST_FILE)
-        if not _is_streamed(self.source):
+            check_size(self.source, LARGEST_STREAMED if rows or _is_las(self.source) else LARGEST_FILE)
+        if rows is None and not _is_las(self.source):
             yield
             with self._errors():
                 self._write_whole()
@@ -137,14 +139,14 @@ class ScanWriter:
         with ExitStack() as closing:
             with self._errors():
                 file = closing.enter_context(atomic_write(self.path))
-                copy = LasCopy(
-                    self.source,
-                    file,
-                    self.classes,
-                    compress=self.path.suffix.lower() == ".laz",
-                    coloured=self.coloured,
-                )
-                self._copy = closing.enter_context(copy)
+                copy: LasCopy | PlyCopy
+                if rows is not None:
+                    copy = PlyCopy(self.source, rows, file, self.classes, self.coloured)
+                else:
+                    compress = self.path.suffix.lower() == ".laz"
+                    copy = LasCopy(self.source, file, self.classes, compress=compress, coloured=self.coloured)
+                self._copy = copy
+                closing.enter_context(copy)
             yield
             with self._errors():
                 copy.finish()
@@ -211,13 +213,13 @@ def settled_name(source: Path, out: Path) -> Path:
     known = [*STREAMED, *WRITTEN]
     if suffix not in known:
         raise ValueError(f"source: expected a scan as {' '.join(known)}, got {printable(source)!r}")
-    own = wanted if _is_streamed(source) and wanted in STREAMED else WRITTEN.get(suffix, suffix)
+    own = wanted if _is_las(source) and wanted in STREAMED else WRITTEN.get(suffix, suffix)
     if wanted not in (suffix, own):
         raise ValueError(f"out: expected a file name ending in {own}, got {printable(out)!r}")
     return out if wanted == own else out.with_suffix(own)
 
 
-def _is_streamed(path: Path) -> bool:
+def _is_las(path: Path) -> bool:
     return path.suffix.lower() in STREAMED
 
 

@@ -13,23 +13,23 @@ import numpy as np
 
 from ..support.printable import printable
 from .errors import DataError
-from .fields import Scan, scan_of
-from .files import READERS, check_size, named_errors, only_data_errors
+from .fields import COLOUR_NAMES, LABEL_NAMES, PREFIX, Scan, scan_of
+from .files import LARGEST_STREAMED, READERS, check_size, named_errors, only_data_errors
 from .formats.kitti import kitti_fields
 from .formats.labelled import classes_in
 from .formats.las import SLICE, colour_divisor, las_bounds, las_chunks, las_classes, las_fields
 from .formats.meshes import Mesh
 from .formats.pcd import parse_pcd, pcd_fields
 from .formats.ply import parse_ply, ply_fields
+from .formats.ply_chunks import PlyRows, ply_chunks, ply_rows
 from .formats.point_files import NOT_A_SCAN, npy_fields, npz_fields
 from .formats.text import text_fields
 
-__all__ = ["FORMATS", "STREAMED", "Bounds", "Scan", "iter_scan_chunks", "read_scan", "scan_bounds"]
+__all__ = ["FORMATS", "STREAMED", "Bounds", "Scan", "iter_scan_chunks", "read_scan", "scan_bounds", "streamed_count"]
 
 TEXT = (".xyz", ".txt", ".csv", ".pts")
-STREAMED = (".las", ".laz")  # these are read and written piece by piece; others as a whole
+STREAMED = (".las", ".laz")  # these are read and written piece by piece, as are binary PLY clouds; others as a whole
 FORMATS = (*STREAMED, ".ply", ".pcd", *TEXT, ".npz", ".npy", ".bin", ".obj", ".off")
-LARGEST_STREAMED = 2**40  # bytes
 UNNAMED = (*TEXT, ".npy")  # `columns` may name the columns of these
 
 
@@ -67,8 +67,8 @@ def iter_scan_chunks(
 ) -> Iterator[Scan]:
     """Read a scan in pieces of at most `size` points, in the order of the file.
 
-    Only a piece of a LAS or LAZ file is in memory at a time; other formats are read as a whole first. The other
-    arguments are those of `read_scan`.
+    Only a piece of a LAS or LAZ file or a binary PLY cloud is in memory at a time; others are read as a whole first.
+    The other arguments are those of `read_scan`.
     """
     path = Path(path)
     if size < 1:
@@ -79,10 +79,41 @@ def iter_scan_chunks(
             check_size(path, LARGEST_STREAMED)
             with only_data_errors(path):
                 yield from _las_scans(path, size, label)
+    elif (rows := streamed_ply(path)) is not None:
+        with named_errors(printable(path)), only_data_errors(path):
+            yield from _ply_scans(path, rows, size, label)
     else:
         scan = read_scan(path, columns, label=label)
         for start in range(0, len(scan), size):
             yield scan.take(slice(start, start + size))
+
+
+def streamed_count(path: str | Path) -> int | None:
+    """The number of points as the header states it, if the file can be read piece by piece; None if it cannot."""
+    path = Path(path)
+    if path.suffix.lower() in STREAMED:
+        return scan_bounds(path).count
+    rows = streamed_ply(path)
+    return None if rows is None else rows.vertex.count
+
+
+def streamed_ply(path: Path) -> PlyRows | None:
+    """Where the points of a PLY file are, if a piece of them means the same as in the whole file; else None.
+
+    Colours that are not bytes have a scale, and labels that are not integers may be none: all of them decide that.
+    """
+    if path.suffix.lower() != ".ply":
+        return None
+    with named_errors(printable(path)):
+        check_size(path, LARGEST_STREAMED)
+        with only_data_errors(path):
+            rows = ply_rows(path)
+    if rows is None:
+        return None
+    kinds = {one.name.strip(" \t\"'").lower().removeprefix(PREFIX): one.type for one in rows.vertex.properties}
+    scaled = {name for names in COLOUR_NAMES for name in names if kinds.get(name, "u1") != "u1"}
+    unsure = {name for name in LABEL_NAMES if kinds.get(name, "i4").startswith("f")}
+    return None if scaled or unsure else rows
 
 
 def scan_bounds(path: str | Path, *, exact: bool = False) -> Bounds:
@@ -124,6 +155,13 @@ def _las_scans(path: Path, size: int, label: str | None) -> Iterator[Scan]:
         yield scan
     if first is None:
         raise DataError("points: expected at least 1 point, got none")
+
+
+def _ply_scans(path: Path, rows: PlyRows, size: int, label: str | None) -> Iterator[Scan]:
+    classes = classes_in(line.removeprefix("comment ") for line in rows.head.header)
+    for fields in ply_chunks(path, rows, size):
+        with np.errstate(over="ignore", invalid="ignore"):  # scan_of rejects infinities and NaN
+            yield scan_of(fields, label, classes)
 
 
 def _joined(parts: list[Scan]) -> Scan:

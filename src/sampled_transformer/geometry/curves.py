@@ -58,6 +58,30 @@ def space_filling_order(
     return order.masked_fill(~mask.gather(1, order), -1)
 
 
+@torch.no_grad()
+def curve_codes(
+    points: Tensor,
+    low: Tensor,
+    side: Tensor,
+    curve: Literal["morton", "hilbert"] = "morton",
+    *,
+    bits: int = 10,
+) -> Tensor:
+    """Where points (n, dimension) lie along the curve through a cube, as whole numbers (n,).
+
+    Sorting by them is what `space_filling_order` does, for sets that do not fit in memory.
+
+    Args:
+        points: Points in the cube.
+        low: The lowest corner of the cube, (dimension,).
+        side: The length of its sides.
+        curve: As in `space_filling_order`.
+        bits: As in `space_filling_order`.
+    """
+    axes = _numbers(points.to(wide_dtype(points)), low, side, bits)
+    return _interleave(axes if curve == "morton" else _hilbert(axes, bits), bits)
+
+
 def _cells(points: Tensor, bits: int, mask: Tensor | None, ptr: Tensor | None) -> list[Tensor]:
     """The cell of each point in the bounding cube of its set: one integer tensor per axis."""
     if ptr is not None:
@@ -71,6 +95,10 @@ def _cells(points: Tensor, bits: int, mask: Tensor | None, ptr: Tensor | None) -
         low = points.masked_fill(outside, torch.inf).amin(1, keepdim=True)
         high = points.masked_fill(outside, -torch.inf).amax(1, keepdim=True)
         side = (high - low).amax(2, keepdim=True)
+    return _numbers(points, low, side, bits)
+
+
+def _numbers(points: Tensor, low: Tensor, side: Tensor, bits: int) -> list[Tensor]:
     tiny = torch.finfo(points.dtype).tiny
     cells = ((points - low) / side.clamp(min=tiny) * 2**bits).clamp(0, 2**bits).long().clamp(max=2**bits - 1)
     return list(cells.unbind(-1))

@@ -30,7 +30,7 @@ class Question(NamedTuple):
     weights: str
     samples: int = 8
     device: str | None = None
-    batch: int = 8
+    batch: int = 32
     up: str | None = None
     top: int = 5
 

@@ -15,10 +15,11 @@ from torch import Tensor
 
 from ..data.axes import AXES, check_up, standard_up, turn, turn_raw
 from ..data.errors import DataError
-from ..data.files import Draw, check_raw, draw_shape, named_errors, read_raw
+from ..data.files import Draw, check_raw, draw_shape, named_errors, open_raw
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud, split_columns
 from ..data.formats.scenes import from_trimesh
+from ..data.large_clouds import is_large, turned_cloud
 from ..data.quantise import check_coordinates
 from ..support.printable import printable
 from ..training.loading import View
@@ -103,7 +104,6 @@ def _split_normals(normals: Any, count: int, form: Form) -> Sequence[Any]:
 
 
 def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, up: str | None) -> list[Prepared]:
-    standard = None
     if isinstance(one, Prepared):
         if one.view != view:
             raise DataError(f"{where}: expected a set prepared for {view}, got one for {one.view}")
@@ -114,8 +114,10 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
         path = Path(one)
         where = printable(path)
         _refuse_normals(normals, "a file")
-        raw, standard = read_raw(path), standard_up(path)
-    elif isinstance(one, Mesh | Cloud):
+        standard = standard_up(path)
+        with open_raw(path) as raw:
+            return _sides(view, raw, where, name, up, standard)
+    if isinstance(one, Mesh | Cloud):
         _refuse_normals(normals, "a mesh or cloud that was read")
         raw = one
     elif _is_trimesh(one):
@@ -124,6 +126,13 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
             raw = check_raw(from_trimesh(one))
     else:
         raw = _cloud(one, normals, where)
+    return _sides(view, raw, where, name, up)
+
+
+def _sides(
+    view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None, standard: str | None = None
+) -> list[Prepared]:
+    """A set as the network reads it, once per axis that may be up; a format may say which axis that is."""
     axes = AXES if up == "auto" else (up or standard,)
     with named_errors(where):
         sides = [_side(view, raw, where, name, axis) for axis in axes]
@@ -135,7 +144,10 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
 def _side(view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None) -> Prepared:
     """A set as the network reads it if `up` is up in it."""
     to = view.up or "z"
-    turned = turn_raw(raw, up, to)
+    if isinstance(raw, Cloud) and is_large(raw) and up is not None and up != to:
+        turned: Mesh | Cloud = turned_cloud(raw, up, to)
+    else:
+        turned = turn_raw(raw, up, to)
     draw = draw_shape(turned, name, points=view.points, normals="estimate" if view.normals else "none")
     seen = _transformed(view, draw, where, _notes(view, raw, draw))
     if up is None:

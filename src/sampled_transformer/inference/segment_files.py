@@ -1,7 +1,8 @@
 """Label the points of files: read a scan, ask the network, write the same scan with a class and a confidence.
 
-LAS and LAZ files that do not fit in memory are copied point by point into memory maps first, labelled tile by tile, and
-written piece by piece, so that the memory does not grow with the file.
+LAS, LAZ and binary PLY files that do not fit in memory are copied piece by piece into memory maps first, labelled tile
+by tile or subset by subset with votes and labels on disk, and written piece by piece: memory does not grow with the
+file.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from ..data.errors import DataError
 from ..data.fields import Scan
 from ..data.remote import local_copy
 from ..data.scan_writer import ScanWriter
-from ..data.scans import STREAMED, iter_scan_chunks, read_scan, scan_bounds
+from ..data.scans import iter_scan_chunks, read_scan, streamed_count
+from ..support.memory import release_pages
 from ..support.printable import printable
+from ..support.workspace import Workspace, pieces
 from ..training.point_loading import NORMALS, PointView
 from ..weights import find_weights, load_model
 from .places import Place
 from .segmentation import Points, Report, check_features, label_points, most_points, point_view_of
-from .tiles import slices
 from .trained import pick_device
 
 BYTES_IN_MEMORY = 120  # per point of a file that is read as a whole: positions, features, labels, votes
@@ -137,38 +139,48 @@ def label_file(
     """Label one file and write the result."""
     most = most_points(question.memory)
     answer = Labelled(str(path))
-    with _opened(path, view, question, most) as (points, notes):
-        labels, confidence = label_points(network, view, points, samples=question.samples, most=most, report=done)
+    counts, total = np.zeros(len(classes), np.int64), 0.0
+    with _opened(path, view, question) as (points, notes, space):
+        labels, confidence = label_points(
+            network, view, points, samples=question.samples, most=most, report=done, space=space
+        )
         with ScanWriter(path, out, classes, coloured=question.coloured) as writer:
-            for some in slices(len(labels)):
-                writer.write(labels[some], confidence[some])
+            for (_, own), (_, sure) in zip(pieces(labels), pieces(confidence), strict=True):
+                writer.write(own, sure)
+                counts += np.bincount(own, minlength=len(classes))
+                total += float(sure.sum(dtype=np.float64))
     written = writer.written()
-    answer.out, answer.points = str(written.path), len(labels)
-    counts = np.bincount(labels, minlength=len(classes))
+    answer.out, answer.points = str(written.path), int(counts.sum())
     answer.classes = {name: int(count) for name, count in zip(classes, counts, strict=True) if count}
-    answer.confidence = float(confidence.mean())
+    answer.confidence = total / answer.points
     answer.notes = [*notes, *written.notes]
     return answer
 
 
 @contextmanager
-def _opened(path: Path, view: PointView, question: SegmentQuestion, most: int) -> Iterator[tuple[Points, list[str]]]:
-    """The points of a file with z up and the features that the network reads: in memory, or in memory maps."""
+def _opened(
+    path: Path, view: PointView, question: SegmentQuestion
+) -> Iterator[tuple[Points, list[str], Workspace | None]]:
+    """The points of a file with z up and the features that the network reads: in memory, or in memory maps.
+
+    Then there is also a workspace on disk, which ends with them.
+    """
     large = question.memory * 1e9 / 4 / BYTES_IN_MEMORY
-    if path.suffix.lower() not in STREAMED or view.part == "subset" or scan_bounds(path).count <= large:
+    if (streamed_count(path) or 0) <= large:
         scan = read_scan(path, question.columns)
         positions = scan.points if question.up is None else turn(scan.points, question.up)
         found, notes = check_features(view, scan_features(scan, view, question.features, question.up), len(scan))
-        yield Points(positions, found), notes
+        yield Points(positions, found), notes, None
         return
     with tempfile.TemporaryDirectory(prefix="sampled-transformer-") as folder:
-        yield _mapped(path, view, question, Path(folder))
+        space = Workspace(Path(folder))
+        yield *_mapped(path, view, question, space), space
 
 
-def _mapped(path: Path, view: PointView, question: SegmentQuestion, folder: Path) -> tuple[Points, list[str]]:
+def _mapped(path: Path, view: PointView, question: SegmentQuestion, space: Workspace) -> tuple[Points, list[str]]:
     """Copy a large file into memory maps, piece by piece."""
-    count = scan_bounds(path).count
-    positions = np.memmap(folder / "positions", np.float64, "w+", shape=(count, 3))
+    count = streamed_count(path) or 0
+    positions = space.zeros((count, 3), np.float64)
     maps: dict[str, np.ndarray] = {}
     begin = 0
     for scan in iter_scan_chunks(path):
@@ -181,8 +193,10 @@ def _mapped(path: Path, view: PointView, question: SegmentQuestion, folder: Path
             if rows.shape[1] != width:
                 raise DataError(f"{name}: expected the shape {(count, width)}, got {(count, rows.shape[1])}")
             if name not in maps:
-                maps[name] = np.memmap(folder / f"feature{len(maps)}", np.float32, "w+", shape=(count, width))
+                maps[name] = space.zeros((count, width), np.float32)
             maps[name][some] = rows
+            release_pages(maps[name])
+        release_pages(positions)
         begin = some.stop
     if begin != count:
         raise DataError(f"points: expected {count}, as the header says, got {begin}")

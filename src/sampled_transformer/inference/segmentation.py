@@ -17,12 +17,13 @@ from torch import Tensor, nn
 
 from ..attention.compiled import without_compiling
 from ..data.errors import DataError
-from ..geometry import space_filling_order
 from ..geometry.neighbourhoods import SPACING_RANK, measure_spacing
 from ..support.printable import printable
+from ..support.workspace import Workspace, add, pieces, put, take
 from ..training.point_loading import PointView
 from ..weights import Description, WeightsError
-from .tiles import Tile, plan_tiles, slices
+from .subsets import Placement, dealt
+from .tiles import Tile, plan_tiles
 from .trained import cycle_passes
 
 MEMORY = 4.0  # gigabytes, the usual limit
@@ -106,7 +107,7 @@ def check_features(view: PointView, given: Mapping[str, np.ndarray], count: int)
         values = values.reshape(len(values), -1) if values.ndim != 2 else values
         if values.shape != (count, width):
             raise DataError(f"{name}: expected the shape {(count, width)}, got {values.shape}")
-        missing = sum(int((~np.isfinite(values[some]).all(1)).sum()) for some in slices(count))
+        missing = sum(int((~np.isfinite(some).all(1)).sum()) for _, some in pieces(values))
         if missing and name not in view.optional:
             raise DataError(f"{name}: expected finite numbers, got NaN or infinity at {missing} of {count} points")
         if missing:
@@ -130,6 +131,7 @@ def label_points(
     samples: int = 1,
     most: int | None = None,
     report: Report | None = None,
+    space: Workspace | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Class numbers int16 (n,) and their probabilities float32 (n,).
 
@@ -140,22 +142,24 @@ def label_points(
         samples: Average over this many cycles, if the network is random.
         most: Points per pass (default: what `MEMORY` allows). A scene that has more is cut into tiles.
         report: Called with the number of points that have been labelled since the last call.
+        space: Where arrays with one row per point are made, if there is more than one pass (default: in memory).
     """
     count = len(points.positions)
+    space = space or Workspace()
     ask = _Ask(network, samples)
     most = most_points(MEMORY) if most is None else most
     done = report or (lambda number: None)
     if count == 0:
         raise DataError("points: expected at least 1 point, got none")
     if view.part == "subset":
-        return _in_subsets(ask, view, points, done)
+        return _in_subsets(ask, view, points, done, space)
     on_disk = isinstance(points.positions, np.memmap) and count > most
     spacing = _sampled_spacing(points.positions, most) if on_disk else scene_spacing(points.positions)
     if count <= most:
         answer = ask.probabilities(_placed(points, slice(None), _origin(points.positions)), spacing)
         done(count)
         return _best(answer.numpy())
-    return _in_tiles(ask, points, most, spacing, done)
+    return _in_tiles(ask, points, most, spacing, done, space)
 
 
 class _Ask:
@@ -197,28 +201,40 @@ def _best(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return labels.astype(np.int16), confidence.astype(np.float32)
 
 
-def _in_subsets(ask: _Ask, view: PointView, points: Points, done: Report) -> tuple[np.ndarray, np.ndarray]:
+def _in_subsets(
+    ask: _Ask, view: PointView, points: Points, done: Report, space: Workspace
+) -> tuple[np.ndarray, np.ndarray]:
     """Deal the points, sorted along a curve, into subsets of the size that the network knows."""
-    positions = torch.from_numpy(view.place(np.asarray(points.positions)))
-    count = len(positions)
-    decks = -(-count // view.points)
-    order = space_filling_order(positions, "hilbert", bits=20, ptr=torch.tensor([0, count]))
-    features = {name: torch.from_numpy(np.ascontiguousarray(one)).float() for name, one in points.features.items()}
-    labels, confidence = np.empty(count, np.int16), np.empty(count, np.float32)
-    for begin in range(0, decks, SUBSETS):
-        hands = [order[number::decks] for number in range(begin, min(begin + SUBSETS, decks))]
-        rows = torch.cat(hands)
-        ptr = torch.tensor([0, *map(len, hands)]).cumsum(0)
-        some = (positions[rows].float(), {name: one[rows] for name, one in features.items()})
-        labels[rows.numpy()], confidence[rows.numpy()] = _best(ask.probabilities(some, None, ptr).numpy())
-        done(len(rows))
+    count = len(points.positions)
+    labels, confidence = space.zeros((count,), np.int16), space.zeros((count,), np.float32)
+    placement = Placement(view, points.positions)
+    for hands in dealt(placement, points.positions, view.points, space):
+        rows = np.concatenate(hands)
+        order = rows.argsort()  # files are read and written from front to back
+        back = np.empty_like(order)
+        back[order] = np.arange(len(rows))
+        positions = torch.from_numpy(placement(take(points.positions, rows[order])[back])).float()
+        features = {
+            name: torch.from_numpy(np.asarray(take(one, rows[order])[back], np.float32))
+            for name, one in points.features.items()
+        }
+        best = []
+        for begin in range(0, len(hands), SUBSETS):
+            ptr = torch.tensor([0, *map(len, hands[begin : begin + SUBSETS])]).cumsum(0)
+            first = sum(map(len, hands[:begin]))
+            some = slice(first, first + int(ptr[-1]))
+            own = positions[some], {name: one[some] for name, one in features.items()}
+            best.append(_best(ask.probabilities(own, None, ptr).numpy()))
+            done(int(ptr[-1]))
+        for array, found in zip((labels, confidence), zip(*best, strict=True), strict=True):
+            put(array, rows[order], np.concatenate(found)[order])
     return labels, confidence
 
 
 def _origin(positions: np.ndarray) -> np.ndarray:
     """The middle of a scene on the ground and its lowest point, as `PointView.place` takes them, without a copy."""
-    lower = np.min([positions[some].min(0) for some in slices(len(positions))], axis=0)
-    upper = np.max([positions[some].max(0) for some in slices(len(positions))], axis=0)
+    bounds = [(some.min(0), some.max(0)) for _, some in pieces(positions)]
+    lower, upper = np.min([low for low, _ in bounds], axis=0), np.max([high for _, high in bounds], axis=0)
     origin: np.ndarray = (lower + upper) / 2
     origin[2] = lower[2]
     return origin
@@ -226,9 +242,11 @@ def _origin(positions: np.ndarray) -> np.ndarray:
 
 def _placed(points: Points, rows: Any, origin: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
     """Some points as tensors. We subtract in float64: map coordinates would lose centimetres in float32."""
-    positions = torch.from_numpy((np.asarray(points.positions[rows], np.float64) - origin).astype(np.float32))
-    return positions, {
-        name: torch.from_numpy(np.array(values[rows], np.float32)) for name, values in points.features.items()
+    every = isinstance(rows, slice)
+    positions = np.asarray(points.positions if every else take(points.positions, rows), np.float64)
+    return torch.from_numpy((positions - origin).astype(np.float32)), {
+        name: torch.from_numpy(np.array(values if every else take(values, rows), np.float32))
+        for name, values in points.features.items()
     }
 
 
@@ -252,7 +270,9 @@ def scene_spacing(positions: np.ndarray) -> float:
     return float(np.median(apart)) if len(apart) else 0.0
 
 
-def _in_tiles(ask: _Ask, points: Points, most: int, spacing: float, done: Report) -> tuple[np.ndarray, np.ndarray]:
+def _in_tiles(
+    ask: _Ask, points: Points, most: int, spacing: float, done: Report, space: Workspace
+) -> tuple[np.ndarray, np.ndarray]:
     """Label tile by tile. In its margin a tile votes with less and less weight, so that no seams remain."""
     count, origin = len(points.positions), _origin(points.positions)
     levels, side = ask.network.levels, ask.network.side
@@ -263,21 +283,21 @@ def _in_tiles(ask: _Ask, points: Points, most: int, spacing: float, done: Report
         found = ask.probabilities(_placed(points, rows, origin), spacing).numpy()
         weight = np.clip(1 - distance / margin, 0.05, 1.0) if margin > 0 else np.ones(len(rows))
         if votes is None:
-            votes = np.zeros((count, found.shape[1]), np.float32)
-        votes[rows] += weight[:, None].astype(np.float32) * found
+            votes = space.zeros((count, found.shape[1]), np.float32)
+        add(votes, rows, weight[:, None].astype(np.float32) * found)
         done(int((distance == 0).sum()))
     assert votes is not None
-    labels, confidence = np.empty(count, np.int16), np.empty(count, np.float32)
-    for some in slices(count):
-        labels[some], confidence[some] = _best(votes[some] / votes[some].sum(1, keepdims=True))
+    labels, confidence = space.zeros((count,), np.int16), space.zeros((count,), np.float32)
+    for some, own in pieces(votes):
+        labels[some], confidence[some] = _best(own / own.sum(1, keepdims=True))
     return labels, confidence
 
 
 def _members(positions: np.ndarray, tile: Tile, margin: float) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the points in a tile and its margin, and how far each lies outside the tile."""
     rows, far = [], []
-    for some in slices(len(positions)):
-        distance = tile.distance(positions[some])
+    for some, own in pieces(positions):
+        distance = tile.distance(own)
         inside = np.flatnonzero(distance <= margin)
         rows.append(inside + some.start)
         far.append(distance[inside])
@@ -288,4 +308,4 @@ def _sampled_spacing(positions: np.ndarray, most: int) -> float:
     """The spacing of a scene that does not fit in memory: the median over some of its tiles."""
     tiles = plan_tiles(positions, max(1000, most // 8))
     chosen = tiles[:: max(1, len(tiles) // 8)][:8]
-    return float(np.median([scene_spacing(positions[_members(positions, tile, 0.0)[0]]) for tile in chosen]))
+    return float(np.median([scene_spacing(take(positions, _members(positions, tile, 0.0)[0])) for tile in chosen]))

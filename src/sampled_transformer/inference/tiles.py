@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..support.workspace import pieces
+
 CELLS = 1024  # of the grid of counts, along its longer side
-SLICE = 1 << 20  # points to look at a time, so that memory stays flat
 
 
 class Tile(NamedTuple):
@@ -22,12 +23,6 @@ class Tile(NamedTuple):
         ground = points[:, :2]
         outside: np.ndarray = np.maximum(self.lower - ground, ground - self.upper).max(1)
         return outside.clip(min=0.0)
-
-
-def slices(total: int) -> Iterator[slice]:
-    """The rows of a long array, some at a time."""
-    for begin in range(0, total, SLICE):
-        yield slice(begin, min(begin + SLICE, total))
 
 
 def plan_tiles(points: np.ndarray, most: int) -> list[Tile]:
@@ -46,16 +41,15 @@ def plan_tiles(points: np.ndarray, most: int) -> list[Tile]:
 
 def _cut(points: np.ndarray, most: int, home: Tile) -> list[Tile]:
     """Tiles of the points inside `home`."""
-    ground = [_inside(points[some, :2], home) for some in slices(len(points))]
-    lower = np.min([one.min(0) for one in ground if len(one)], axis=0)
-    upper = np.max([one.max(0) for one in ground if len(one)], axis=0)
+    bounds = [(one.min(0), one.max(0)) for one in _ground(points, home)]
+    lower, upper = np.min([low for low, _ in bounds], axis=0), np.max([high for _, high in bounds], axis=0)
     cell = float((upper - lower).max()) / CELLS
     if cell <= 4 * np.spacing(max(np.abs(lower).max(), np.abs(upper).max())):  # they coincide, but for rounding
         return [home]
     shape = np.minimum(((upper - lower) / cell).astype(np.int64) + 1, CELLS + 1)
     edges = [np.append(low + cell * np.arange(size), np.inf) for low, size in zip(lower, shape, strict=True)]
     counts = np.zeros(shape, np.int64)
-    for one in ground:
+    for one in _ground(points, home):
         place = [np.searchsorted(edge, values, "right") - 1 for edge, values in zip(edges, one.T, strict=True)]
         np.add.at(counts, tuple(place), 1)
     for axis, edge in enumerate(edges):
@@ -65,6 +59,14 @@ def _cut(points: np.ndarray, most: int, home: Tile) -> list[Tile]:
         tile = Tile(np.array([edges[0][a], edges[1][b]]), np.array([edges[0][c], edges[1][d]]))
         tiles += [tile] if int(counts[a:c, b:d].sum()) <= most else _cut(points, most, tile)
     return tiles
+
+
+def _ground(points: np.ndarray, home: Tile) -> Iterator[np.ndarray]:
+    """The points inside a tile as (n, 2), some at a time."""
+    for _, some in pieces(points):
+        own = _inside(some[:, :2], home)
+        if len(own):
+            yield own
 
 
 def _inside(ground: np.ndarray, home: Tile) -> np.ndarray:

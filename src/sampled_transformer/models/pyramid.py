@@ -172,11 +172,22 @@ class Stage(nn.Module):
         # A group at one place has no radius; the gradient of almost nothing would be infinite.
         apart = squared > torch.finfo(squared.dtype).tiny ** 0.8
         offset = offset / torch.where(apart, squared, 1).sqrt()
-        y = gather_rows(self.point(x), rows).unflatten(1, shape) + self.offset(offset)
-        y = self.merge(self.first_norm(y.flatten(0, 2)).relu()).unflatten(0, (len(points), *shape))
+        known = self.point(x)
+        whole = self.training or torch.is_grad_enabled() or torch.compiler.is_compiling()
+        if whole or x.device.type != "cpu" or len(x) == 0:
+            return centres, self._merged(known, rows, offset)
+        # One set at a time: what its groups hold fits in the cache of a processor, and that of a batch does not.
+        each = zip(known.split(1), rows.split(1), offset.split(1), strict=True)
+        return centres, torch.cat([self._merged(*one) for one in each])
+
+    def _merged(self, known: Tensor, rows: Tensor, offset: Tensor) -> Tensor:
+        """W_1 x (batch, n, width), rows (batch, m * k) of it and offsets (batch, m, k, 3) -> y, (batch, m, width)."""
+        shape = offset.shape[:3]
+        y = gather_rows(known, rows).unflatten(1, shape[1:]) + self.offset(offset)
+        y = self.merge(self.first_norm(y.flatten(0, 2)).relu()).unflatten(0, shape)
         # `max` sends a gradient to one point, by its index; `amax` would compare all of them with the largest again.
-        y = self.second_norm(y.max(2).values.flatten(0, 1)).relu()
-        return centres, y.unflatten(0, (len(points), shape[0]))
+        y = y.max(2).values if torch.is_grad_enabled() else y.amax(2)
+        return self.second_norm(y.flatten(0, 1)).relu().unflatten(0, shape[:2])
 
 
 def _layer(inputs: int, outputs: int) -> list[nn.Module]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 # The parameters of glibc's mallopt, from its malloc.h.
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
@@ -18,6 +20,16 @@ def give_back_memory() -> bool:
         return bool(ctypes.CDLL(None).malloc_trim(0))
     except (AttributeError, OSError, TypeError):  # not glibc
         return False
+
+
+def release_pages(array: Any) -> None:
+    """Let this process forget the pages of a numpy memory map. The file keeps them; other arrays stay as they are.
+
+    Otherwise every page that was ever touched counts as memory of the process, until the system runs short of it.
+    """
+    mapped, advice = getattr(array, "_mmap", None), getattr(mmap, "MADV_DONTNEED", None)
+    if mapped is not None and advice is not None:  # not on Windows
+        mapped.madvise(advice)
 
 
 def keep_freed_memory() -> bool:

@@ -14,6 +14,7 @@ import ipaddress
 import secrets
 import socket
 from collections.abc import Callable, Iterator
+from math import ceil
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
@@ -24,6 +25,7 @@ from websockets import Headers
 from websockets.http11 import Response
 
 LARGEST_UPLOAD = 256 * 2**20  # bytes
+MOST_UNDER_WAY = 2**30  # bytes of files that all visitors together have sent in part
 PART = 2**16  # bytes; the browser sends a file in larger parts, so a file has at most size / PART of them
 COOKIE = "sampled-transformer-token"
 Refuse = Callable[[Any, str], None]  # called with a client and the reason
@@ -41,6 +43,7 @@ class GuardedServer(viser.ViserServer):
     def __init__(self, host: str = "127.0.0.1", port: int = 8080, largest: int = LARGEST_UPLOAD) -> None:
         check_address(host, port)
         self.largest = largest
+        self.uploads: dict[int, _Uploads] = {}  # by client
         self.token = None if is_loopback(host) else secrets.token_urlsafe(16)
         with _quiet(), _gate(Gate(self.token)):
             super().__init__(host=host, port=port, verbose=False)
@@ -63,7 +66,18 @@ class GuardedServer(viser.ViserServer):
     def limit_uploads(self, client: viser.ClientHandle, refuse: Refuse) -> None:
         """Refuse files of a client that are larger than they may be, before they are in memory."""
         gui: Any = client.gui
-        gui._current_file_upload_states = _Uploads(self.largest, lambda why: refuse(client, why))
+        own = _Uploads(self.largest, lambda why: refuse(client, why), self._has_room)
+        gui._current_file_upload_states = self.uploads[client.client_id] = own
+
+    def forget_uploads(self, client: viser.ClientHandle) -> None:
+        """Drop what a client that has left did not finish."""
+        own = self.uploads.pop(client.client_id, None)
+        if own is not None:
+            own.clear()
+
+    def _has_room(self, size: int) -> bool:
+        """Whether all visitors together may send so many bytes more. What they only announce does not count."""
+        return size + sum(own.held() for own in list(self.uploads.values())) <= MOST_UNDER_WAY
 
     def stop(self) -> None:
         with _quiet():
@@ -174,32 +188,48 @@ def _quiet() -> Iterator[None]:
 class _Uploads(dict[str, dict[str, Any]]):
     """The files that a visitor is sending, by number; viser fills it. Too large ones never enter."""
 
-    def __init__(self, largest: int, refuse: Callable[[str], None]) -> None:
+    def __init__(
+        self, largest: int, refuse: Callable[[str], None], has_room: Callable[[int], bool] = lambda size: True
+    ) -> None:
         super().__init__()
-        self.largest, self.refuse = largest, refuse
+        self.largest, self.refuse, self.has_room = largest, refuse, has_room
+
+    def held(self) -> int:
+        """The bytes that have come."""
+        return sum(state["parts"].held for state in list(self.values()))
 
     def __setitem__(self, number: str, state: dict[str, Any]) -> None:
         size = max(state["total_bytes"], (state["part_count"] - 1) * PART)
         under_way = sum(one["total_bytes"] for one in self.values())
         if size + under_way > self.largest:
             most = self.largest // 2**20
-            self.refuse(f"file too large: expected at most {most} MB, got {size / 2**20:,.0f} MB")
+            self.refuse(f"file too large: expected at most {most} MB, got {ceil(size / 2**20):,} MB")
             return
-        state["parts"] = _Parts(lambda: self.pop(number, None), state["total_bytes"])
+        state["parts"] = _Parts(lambda why: self._drop(number, why), state["total_bytes"], self.has_room)
         super().__setitem__(number, state)
+
+    def _drop(self, number: str, why: str) -> None:
+        if self.pop(number, None) is not None:
+            self.refuse(why)
 
 
 class _Parts(dict[int, bytes]):
-    """The parts of one file. If they are more than the browser said, the file is dropped."""
+    """The parts of one file. If they are more than the browser said, or than there is room for, the file is dropped."""
 
-    def __init__(self, drop: Callable[[], object], size: int) -> None:
+    def __init__(self, drop: Callable[[str], object], size: int, has_room: Callable[[int], bool]) -> None:
         super().__init__()
-        self.drop, self.left = drop, size
+        self.drop, self.size, self.has_room = drop, size, has_room
+        self.held = 0
 
     def __setitem__(self, number: int, content: bytes) -> None:
-        self.left -= len(content)
-        if self.left < 0:
+        why = ""
+        if self.held + len(content) > self.size:
+            why = f"upload dropped: expected {self.size} bytes, as announced, got more"
+        elif not self.has_room(len(content)):
+            why = "upload dropped: too many files are being sent at the moment; try again in a minute"
+        if why:
             self.clear()
-            self.drop()
+            self.drop(why)
             return
+        self.held += len(content)
         super().__setitem__(number, content)

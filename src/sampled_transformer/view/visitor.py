@@ -56,7 +56,10 @@ class Visitor:
         self._look()
         with self.lock:
             self._build()
-            self.safely(lambda _: self._begin())(None)
+
+    def begin(self) -> None:
+        """Show the first shape."""
+        self.safely(lambda _: self._begin())(None)
 
     def icon(self, name: str) -> Any:
         """One of viser's icons."""
@@ -127,6 +130,15 @@ class Visitor:
         reading = read_upload(name, content, MOST_POINTS, self.page.dimension, scan=self.segment is not None)
         self.show(from_reading(name, reading))
 
+    def _take(self, button: Any) -> None:
+        """Read what was uploaded. viser would keep it until the visitor leaves, so we let it forget the file.
+
+        Of two files that came before the first was read, viser has only the second.
+        """
+        file, button._impl.value = button.value, None
+        if file is not None:
+            self.upload(file.name, file.content)
+
     def _build(self) -> None:
         gui: Any = self.client.gui
         page = self.page
@@ -159,7 +171,7 @@ class Visitor:
             self.picker.on_update(self.safely(lambda _: self._pick()))
             step.on_click(self.safely(lambda _: self._go(str(step.value))))
         file = gui.add_upload_button("Upload a file", icon=self.icon("UPLOAD"), hint="A mesh or a point cloud.")
-        file.on_upload(self.safely(lambda _: self.upload(file.value.name, file.value.content)))
+        file.on_upload(self.safely(lambda _: self._take(file)))
         ups = (AS_IT_IS, *AXES, *([AUTO] if self.page.kind == "classes" else []))
         self.ups = gui.add_dropdown("Up", ups, hint="The axis of the file that points up.")
         self.units = gui.add_dropdown("Unit", (UNKNOWN, *UNITS), hint="The unit of length of the file.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -17,15 +17,13 @@ TYPE_NAMES = {"u1": "uchar", "u2": "ushort", "u4": "uint", "f4": "float"}
 
 def write_ply(ply: PlyFile, file: BinaryIO, labelled: Labelled) -> None:
     """Write the cloud with the properties `class` and `confidence`, which replace those of the same name."""
-    names = {name.lower(): name for name in ply_fields(ply)}
-    colour = next((triple for triple in COLOUR_NAMES if set(triple) <= names.keys()), COLOUR)
-    added = {names.get(name, name): values for name, values in labelled.columns(colour).items()}
+    added = added_columns(ply_fields(ply), labelled)
     vertex = next(element for element in ply.elements if element.name == "vertex")
     if any(one.count_type for one in vertex.properties):
         raise DataError("a vertex property is a list; expected numbers")
     if len(labelled.labels) != vertex.count:
         raise DataError(f"labels: expected one per point ({vertex.count}), got {len(labelled.labels)}")
-    file.write(_header(ply, vertex, added, labelled.classes))
+    file.write(header_with(ply, vertex, added, labelled.classes))
     if ply.encoding == "ascii":
         file.write(_text_body(ply, vertex, added))
     else:
@@ -33,7 +31,15 @@ def write_ply(ply: PlyFile, file: BinaryIO, labelled: Labelled) -> None:
             file.write(part)
 
 
-def _header(ply: PlyFile, vertex: Element, added: dict[str, np.ndarray], classes: dict[int, str]) -> bytes:
+def added_columns(known: Iterable[str], labelled: Labelled) -> dict[str, np.ndarray]:
+    """What is added to vertices with the properties `known`, by name; letters are as large as in those."""
+    names = {name.lower(): name for name in known}
+    colour = next((triple for triple in COLOUR_NAMES if set(triple) <= names.keys()), COLOUR)
+    return {names.get(name, name): values for name, values in labelled.columns(colour).items()}
+
+
+def header_with(ply: PlyFile, vertex: Element, added: dict[str, np.ndarray], classes: dict[int, str]) -> bytes:
+    """The header of the file with other properties of the vertices and the names of the classes."""
     end = "\r\n" if b"\r\n" in ply.data[: ply.start] else "\n"
     own = {name: f"property {TYPE_NAMES[values.dtype.str[1:]]} {name}" for name, values in added.items()}
     known = {one.name for one in vertex.properties}
