@@ -24,8 +24,10 @@ def cells(points: np.ndarray) -> np.ndarray:
     """
     low = points.min(0)
     side = float((points.max(0) - low).max())
-    found: np.ndarray = np.rint((points - low) / (side if side > 0 else 1.0) * CELLS)
-    return found
+    found: np.ndarray = points - low  # and on in place, because clouds are large
+    found /= side if side > 0 else 1.0
+    found *= CELLS
+    return np.rint(found, out=found)
 
 
 def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0) -> np.ndarray:

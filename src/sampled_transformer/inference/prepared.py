@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..data.axes import AXES, check_up, standard_up, turn, turn_raw
 from ..data.errors import DataError
-from ..data.files import Draw, check_raw, draw_shape, named_errors, read_raw
+from ..data.files import Draw, Normals, check_raw, draw_shape, named_errors, read_draws
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud, split_columns
 from ..data.formats.scenes import from_trimesh
@@ -103,7 +103,6 @@ def _split_normals(normals: Any, count: int, form: Form) -> Sequence[Any]:
 
 
 def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, up: str | None) -> list[Prepared]:
-    standard = None
     if isinstance(one, Prepared):
         if one.view != view:
             raise DataError(f"{where}: expected a set prepared for {view}, got one for {one.view}")
@@ -114,8 +113,15 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
         path = Path(one)
         where = printable(path)
         _refuse_normals(normals, "a file")
-        raw, standard = read_raw(path), standard_up(path)
-    elif isinstance(one, Mesh | Cloud):
+        standard = standard_up(path)
+        axes = AXES if up == "auto" else (up or standard,)
+        draws = read_draws(path, axes, view.up or "z", name, view.points, _normals(view))
+        with named_errors(where):
+            sides = [_seen(view, draw, where, axis) for axis, draw in zip(axes, draws, strict=True)]
+        if up is None and standard is not None:
+            return [replace(one, notes=(*one.notes, f"{standard} is up, as in every glTF file")) for one in sides]
+        return sides
+    if isinstance(one, Mesh | Cloud):
         _refuse_normals(normals, "a mesh or cloud that was read")
         raw = one
     elif _is_trimesh(one):
@@ -124,34 +130,37 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
             raw = check_raw(from_trimesh(one))
     else:
         raw = _cloud(one, normals, where)
-    axes = AXES if up == "auto" else (up or standard,)
     with named_errors(where):
-        sides = [_side(view, raw, where, name, axis) for axis in axes]
-    if up is None and standard is not None:
-        return [replace(one, notes=(*one.notes, f"{standard} is up, as in every glTF file")) for one in sides]
-    return sides
+        return [_side(view, raw, where, name, axis) for axis in (AXES if up == "auto" else (up,))]
 
 
 def _side(view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None) -> Prepared:
     """A set as the network reads it if `up` is up in it."""
-    to = view.up or "z"
-    turned = turn_raw(raw, up, to)
-    draw = draw_shape(turned, name, points=view.points, normals="estimate" if view.normals else "none")
-    seen = _transformed(view, draw, where, _notes(view, raw, draw))
+    turned = turn_raw(raw, up, view.up or "z")
+    return _seen(view, draw_shape(turned, name, points=view.points, normals=_normals(view)), where, up)
+
+
+def _seen(view: View, draw: Draw, where: str, up: str | None) -> Prepared:
+    """What was drawn as the network reads it; `up` was up in the input."""
+    seen = _transformed(view, draw, where, _notes(view, draw))
     if up is None:
         return seen
-    return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, to, up)))
+    return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, view.up or "z", up)))
 
 
-def _notes(view: View, raw: Mesh | Cloud, draw: Draw) -> tuple[str, ...]:
+def _normals(view: View) -> Normals:
+    return "estimate" if view.normals else "none"
+
+
+def _notes(view: View, draw: Draw) -> tuple[str, ...]:
     notes = []
-    if view.normals and isinstance(raw, Cloud) and raw.normals is None:
+    if draw.shape.estimated:
         notes.append(ESTIMATED)
     if draw.shape.distinct < view.points:
         repeated = f"repeated some to get the {view.points} the network reads"
         notes.append(f"only {draw.shape.distinct} points; {repeated}")
-    if isinstance(raw, Cloud) and raw.unused:
-        notes.append(f"{raw.unused} not used")
+    if draw.shape.unused:
+        notes.append(f"{draw.shape.unused} not used")
     return tuple(notes)
 
 

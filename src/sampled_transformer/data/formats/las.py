@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
+from ..limits import POINT_BYTES, check_need
 from .labelled import classes_in
 from .npz import LARGEST
 from .point_files import Cloud, missing_reader
@@ -24,8 +25,19 @@ ANGLE_STEP = 0.006  # degrees per step of the scan angle in point formats 6 to 1
 
 def read_las(path: Path) -> Cloud:
     """Read the points, in the units of the file."""
+    check_las_need(path, POINT_BYTES)
     slices = [_points(part) for part in las_chunks(path, SLICE)]
     return Cloud(np.concatenate(slices) if slices else np.empty((0, 3)))
+
+
+def check_las_need(path: Path, per_point: int | None = None) -> None:
+    """Refuse a file whose points would not fit into the memory that it may take.
+
+    `per_point` is the memory of one point (default: all its dimensions, as `las_fields` gives them, and a copy).
+    """
+    with open_las(path) as file:
+        count, dimensions = file.header.point_count, len(list(file.header.point_format.dimension_names))
+    check_need(count * (per_point or 16 * (dimensions + 3)), f"{count:,} points")
 
 
 def las_chunks(path: Path, size: int) -> Iterator[Any]:
