@@ -27,7 +27,8 @@ def cells(points: np.ndarray) -> np.ndarray:
     found: np.ndarray = points - low  # and on in place, because clouds are large
     found /= side if side > 0 else 1.0
     found *= CELLS
-    return np.rint(found, out=found)
+    np.rint(found, out=found)
+    return found
 
 
 def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0) -> np.ndarray:

@@ -26,8 +26,6 @@ from ..support.printable import printable
 from .axes import check_up, standard_up, turn, turn_raw
 from .content import canonical_mesh, drawn_rows
 from .errors import DataError
-from .guard import read_file
-from .limits import FACE_BYTES, POINT_BYTES, check_need, too_much_memory
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
 from .formats.pcd import read_pcd
@@ -35,6 +33,8 @@ from .formats.ply import read_ply
 from .formats.point_files import Cloud, read_npy, read_npz
 from .formats.scenes import read_gltf, read_obj, read_stl
 from .formats.text import read_text
+from .guard import read_file
+from .limits import FACE_BYTES, POINT_BYTES, check_need, too_much_memory
 from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 

@@ -15,7 +15,6 @@ from ..support.printable import printable
 from .errors import DataError
 from .fields import Scan, scan_of
 from .files import READERS, check_size, named_errors, only_data_errors
-from .guard import read_file, read_pieces
 from .formats.kitti import kitti_fields
 from .formats.labelled import classes_in
 from .formats.las import SLICE, check_las_need, colour_divisor, las_bounds, las_chunks, las_classes, las_fields
@@ -24,6 +23,7 @@ from .formats.pcd import parse_pcd, pcd_fields
 from .formats.ply import parse_ply, ply_fields
 from .formats.point_files import NOT_A_SCAN, npy_fields, npz_fields
 from .formats.text import text_fields
+from .guard import read_file, read_pieces
 
 __all__ = ["FORMATS", "STREAMED", "Bounds", "Scan", "iter_scan_chunks", "read_scan", "scan_bounds"]
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..data.axes import turn
 from ..data.errors import DataError
 from ..data.fields import Scan
+from ..data.limits import Limits
 from ..data.remote import local_copy
 from ..data.scan_writer import ScanWriter
 from ..data.scans import STREAMED, iter_scan_chunks, read_scan, scan_bounds
@@ -45,6 +46,7 @@ class SegmentQuestion:
         memory: Gigabytes.
         coloured: Colour the points by class.
         device: Device.
+        limits: What reading one file may take.
     """
 
     weights: str
@@ -55,6 +57,7 @@ class SegmentQuestion:
     memory: float = 4.0
     coloured: bool = False
     device: str | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass
@@ -96,7 +99,8 @@ def load_segmenter(question: SegmentQuestion) -> Segmenter:
 def label_place(segmenter: Segmenter, place: Place, out: Path, question: SegmentQuestion, done: Report) -> Labelled:
     """Label one file, which may be remote, and write the result, in a new folder if need be.
 
-    Every ValueError, which may be about options that do not fit this file, is a DataError that begins with its name.
+    Every ValueError, which may be about options that do not fit this file, is a DataError that begins with its name. So
+    is a lack of memory.
     """
     name = printable(place)
     try:
@@ -105,6 +109,8 @@ def label_place(segmenter: Segmenter, place: Place, out: Path, question: Segment
             answer = label_file(*segmenter, path, out, question, done)
     except ValueError as error:
         raise DataError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+    except MemoryError:
+        raise DataError(f"{name}: not enough memory to label it; --memory allows less") from None
     answer.file = str(place)
     return answer
 
