@@ -1,9 +1,11 @@
-"""Files of a few kilobytes, or a few megabytes, that ask a reader for gigabytes or minutes, written by hand."""
+"""Files of a few kilobytes, or a few megabytes, that ask a reader for gigabytes or minutes, written by hand.
+
+`size` makes some of them larger: with 10, the memory and time that they once took were gigabytes and minutes.
+"""
 
 from __future__ import annotations
 
 import base64
-import io
 import json
 import struct
 from collections.abc import Callable
@@ -21,7 +23,7 @@ def gltf(path: Path, buffer: bytes, **tree: Any) -> Path:
     return path
 
 
-def strides(folder: Path) -> Path:
+def strides(folder: Path, _size: int = 1) -> Path:
     """A buffer of 40 kB that two hundred accessors read over and over, with overlapping strides."""
     buffer = bytes(40_000)
     views = [{"buffer": 0, "byteLength": len(buffer), "byteStride": 4}]
@@ -41,7 +43,7 @@ def strides(folder: Path) -> Path:
     )
 
 
-def nodes(folder: Path) -> Path:
+def nodes(folder: Path, _size: int = 1) -> Path:
     """Thousands of nodes, one below the other, that all show the same mesh."""
     points = np.random.default_rng(0).normal(size=(3, 3)).astype("<f4")
     count = 20_000
@@ -58,7 +60,7 @@ def nodes(folder: Path) -> Path:
     )
 
 
-def instances(folder: Path) -> Path:
+def instances(folder: Path, _size: int = 1) -> Path:
     """A mesh of 30,000 vertices that ten thousand nodes show."""
     points = np.random.default_rng(0).normal(size=(30_000, 3)).astype("<f4")
     count = 10_000
@@ -86,7 +88,7 @@ def laz(path: Path, form: int, count: int = 200) -> bytearray:
     return bytearray(path.read_bytes())
 
 
-def layers(folder: Path) -> Path:
+def layers(folder: Path, _size: int = 1) -> Path:
     """A LAZ file whose first chunk claims layers of almost four gigabytes each."""
     path = folder / "layers.laz"
     data = laz(path, 6)
@@ -98,7 +100,7 @@ def layers(folder: Path) -> Path:
     return path
 
 
-def claimed_points(folder: Path) -> Path:
+def claimed_points(folder: Path, _size: int = 1) -> Path:
     """A LAZ file of 200 points that claims nine hundred million."""
     path = folder / "points.laz"
     data = laz(path, 3)
@@ -107,31 +109,33 @@ def claimed_points(folder: Path) -> Path:
     return path
 
 
-def blank_text(folder: Path) -> Path:
-    """Thirty million blank lines between two points."""
+def blank_text(folder: Path, size: int = 1) -> Path:
+    """Three million blank lines between three points."""
     path = folder / "blank.xyz"
-    path.write_bytes(b"0 0 0\n" + b"\n" * 30_000_000 + b"1 1 1\n")
+    path.write_bytes(b"0 0 0\n" + b"\n" * 3_000_000 * size + b"1 1 1\n2 1 0\n")
     return path
 
 
-def compressed_arrays(folder: Path) -> Path:
-    """An archive that unpacks to twenty times what it says on the disk, as points of one byte per coordinate."""
+def compressed_arrays(folder: Path, size: int = 1) -> Path:
+    """An archive that unpacks to a thousand times its size on the disk, as points of one byte per coordinate."""
     path = folder / "compressed.npz"
-    np.savez_compressed(path, points=np.zeros((40_000_000, 3), np.int8))
+    np.savez_compressed(path, points=np.zeros((4_000_000 * size, 3), np.int8))
     return path
 
 
-def narrow_integers(folder: Path) -> Path:
+def narrow_integers(folder: Path, size: int = 1) -> Path:
     """An array of one byte per coordinate, which become eight bytes and several copies."""
     path = folder / "narrow.npy"
-    np.save(path, np.random.default_rng(0).integers(-100, 100, (40_000_000, 3), np.int8))
+    np.save(path, np.random.default_rng(0).integers(-100, 100, (4_000_000 * size, 3), np.int8))
     return path
 
 
-def ragged_lists(folder: Path) -> Path:
-    """A PLY file with ten million faces of one byte each, of which only the last has corners."""
-    count = 10_000_000
-    head = "ply\nformat binary_little_endian 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+def ragged_lists(folder: Path, size: int = 1) -> Path:
+    """A PLY file with a million faces of one byte each, of which only the last has corners."""
+    count = 1_000_000 * size
+    head = (
+        "ply\nformat binary_little_endian 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+    )
     head += f"element face {count}\nproperty list uchar int vertex_indices\nend_header\n"
     path = folder / "ragged.ply"
     corners = struct.pack("<B3i", 3, 0, 1, 2)
@@ -139,31 +143,24 @@ def ragged_lists(folder: Path) -> Path:
     return path
 
 
-def materials(folder: Path) -> Path:
-    """An OBJ file with a hundred thousand materials, each for one face."""
+def materials(folder: Path, size: int = 1) -> Path:
+    """An OBJ file with ten thousand materials, each for one face."""
     path = folder / "materials.obj"
-    faces = "".join(f"usemtl m{number}\nf 1 2 3\n" for number in range(100_000))
+    faces = "".join(f"usemtl m{number}\nf 1 2 3\n" for number in range(10_000 * size))
     path.write_text("mtllib none.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\n" + faces)
     return path
 
 
-def solids(folder: Path) -> Path:
-    """A text STL with a hundred thousand solids of one triangle each."""
+def solids(folder: Path, size: int = 1) -> Path:
+    """A text STL with ten thousand solids of one triangle each."""
     path = folder / "solids.stl"
     corner = "vertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\n"
     facet = f"facet normal 0 0 1\nouter loop\n{corner}endloop\nendfacet\n"
-    path.write_text("".join(f"solid s{number}\n{facet}endsolid s{number}\n" for number in range(100_000)))
+    path.write_text("".join(f"solid s{number}\n{facet}endsolid s{number}\n" for number in range(10_000 * size)))
     return path
 
 
-def npz_bytes(**arrays: np.ndarray) -> bytes:
-    """An archive in memory."""
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
-HOSTILE: dict[str, Callable[[Path], Path]] = {
+HOSTILE: dict[str, Callable[..., Path]] = {
     function.__name__: function
     for function in (
         strides,

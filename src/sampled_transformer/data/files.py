@@ -28,10 +28,12 @@ from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
+from .formats.obj import read_obj
 from .formats.pcd import read_pcd
 from .formats.ply import read_ply
 from .formats.point_files import Cloud, read_npy, read_npz
-from .formats.scenes import read_gltf, read_obj, read_stl
+from .formats.scenes import read_gltf
+from .formats.stl import read_stl
 from .formats.text import read_text
 from .guard import read_file
 from .limits import FACE_BYTES, POINT_BYTES, check_need, too_much_memory

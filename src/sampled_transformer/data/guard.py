@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..support.apart import Apart, Died, TimeUp
+from ..support.apart import SECONDS_TO_START, Apart, Died, TimeUp
 from ..support.memory import limited_memory
 from ..support.printable import printable
 from .errors import DataError
@@ -42,12 +42,12 @@ class Guard:
 
     def warm(self) -> None:
         """Start a process that will be needed soon."""
-        self._put_back(self._take())
+        self._put_back(self._idle_or_new())
 
     def read(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
         """The result of function(path, *arguments) in another process, or a DataError."""
         memory, seconds = self.limits.bytes_for(path), self.limits.seconds
-        reader = self._take()
+        reader = self._take(function, path)
         try:
             with self._errors(path, memory):
                 return reader.call(read_limited, (function, path, arguments, memory), seconds)
@@ -57,7 +57,7 @@ class Guard:
     def read_pieces(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Iterator[Any]:
         """What the iterator function(path, *arguments) yields in another process."""
         memory, seconds = self.limits.bytes_for(path), self.limits.seconds
-        reader = self._take()
+        reader = self._take(function, path)
         try:
             with self._errors(path, memory):
                 yield from reader.stream(read_pieces_limited, (function, path, arguments, memory), seconds)
@@ -80,7 +80,19 @@ class Guard:
         except Died as how:
             raise DataError(f"{printable(path)}: {reason_of_death(str(how), memory)}") from None
 
-    def _take(self) -> Apart:
+    def _take(self, function: Callable[..., Any], path: Path) -> Apart:
+        """A process that has imported all that the call needs: imports count neither as time nor as memory."""
+        reader = self._idle_or_new()
+        need = function, path.suffix.lower()
+        if need not in reader.prepared:
+            try:
+                reader.call(import_libraries, (path, function), SECONDS_TO_START)
+            except (Died, TimeUp) as how:
+                raise OSError(f"could not start a process that reads files ({how})") from None
+            reader.prepared.add(need)
+        return reader
+
+    def _idle_or_new(self) -> Apart:
         with self._lock:
             if self._owner != os.getpid():  # after a fork, the processes belong to the other one
                 self._owner, self._idle = os.getpid(), []
@@ -198,7 +210,8 @@ def read_pieces_limited(
         raise DataError(f"{printable(path)}: reading it takes more than {allowance(memory)}") from None
 
 
-def import_libraries(path: Path) -> None:
+def import_libraries(path: Path, _function: Callable[..., Any] | None = None) -> None:
+    """Import what a file needs; the function is imported already when it comes here."""
     for name in LIBRARIES.get(path.suffix.lower(), ()):
         if find_spec(name) is not None:
             import_module(name)

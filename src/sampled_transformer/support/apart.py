@@ -49,6 +49,7 @@ class Apart:
             start_new_session=True,  # Ctrl-C in a terminal is for the caller, who ends this process
         )
         self.is_ready = self.is_used_up = self.is_late = False
+        self.prepared: set[Any] = set()  # for the caller to remember what the process has imported
 
     @property
     def is_alive(self) -> bool:

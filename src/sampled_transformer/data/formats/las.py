@@ -20,6 +20,8 @@ from .point_files import Cloud, missing_reader
 SLICE = 500_000  # points to decode at a time
 CLASS_RECORD = "sampled-transf", 1  # user and record number of the record that names the classes
 LARGEST_LEGACY_CLASS = 31  # point formats 0 to 5 have five bits for the class
+EXTRA_BYTES = 14  # LASzip's number for extra bytes, which have a layer each
+LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}  # of points, colours, colours with infrared, and wave packets
 ANGLE_STEP = 0.006  # degrees per step of the scan angle in point formats 6 to 10
 
 
@@ -64,6 +66,7 @@ def open_las(path: Path) -> Iterator[Any]:
         laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as file,  # LazrsParallel trusts the chunk table
     ):
         _check_compression(file.header)
+        _check_layers(path, file.header)
         yield file
 
 
@@ -146,8 +149,11 @@ def _check_header(path: Path) -> None:
         _check_chunk_table(path, data_start, size)
 
 
-def _check_chunk_table(path: Path, data_start: int, size: int) -> None:
-    """Check LASzip's chunk table. Its offset is stored before the points, or in the last bytes of a streamed file."""
+def _check_chunk_table(path: Path, data_start: int, size: int) -> int:
+    """Check LASzip's chunk table, and return its place.
+
+    Its offset is stored before the points, or in the last bytes of a streamed file.
+    """
     with open(path, "rb") as file:
         place = -1
         for pointer in (data_start, size - 8):
@@ -160,6 +166,7 @@ def _check_chunk_table(path: Path, data_start: int, size: int) -> None:
         chunks = struct.unpack("<I", file.read(4))[0]
     if chunks > size:
         raise DataError(f"chunk table claims {chunks} chunks, more than the file can hold")
+    return int(place)
 
 
 def _check_compression(header: Any) -> None:
@@ -170,3 +177,26 @@ def _check_compression(header: Any) -> None:
         sizes = struct.unpack(f"<{3 * count}H", data[34:])[1::3] if len(data) == 34 + 6 * count else ()
         if count == 0 or sum(sizes) != header.point_format.size:
             raise DataError("damaged LASzip record")
+
+
+def _check_layers(path: Path, header: Any) -> None:
+    """Walk through the chunks of a layered file: lazrs allocates what a chunk claims of its layers.
+
+    A chunk is its first point as it is, the number of its points, the size of every layer, and the layers.
+    """
+    records = header.vlrs.get("LasZipVlr")
+    if not records or header.point_format.id < 6 or not header.point_count:
+        return
+    items = struct.iter_unpack("<HHH", records[0].record_data[34:])
+    layers = sum(size if kind == EXTRA_BYTES else LAYERS.get(kind, 0) for kind, size, _ in items)
+    head = header.point_format.size + 4 + 4 * layers
+    place = header.offset_to_point_data + 8
+    end = _check_chunk_table(path, header.offset_to_point_data, os.path.getsize(path))
+    with open(path, "rb") as file:
+        while place < end:
+            file.seek(place)
+            words = file.read(head)[header.point_format.size :].ljust(4 + 4 * layers, b"\0")
+            size = sum(struct.unpack(f"<{1 + layers}I", words)[1:])
+            place += head + size
+            if place > end:
+                raise DataError(f"damaged LAZ data: a chunk claims layers of {size:,} bytes, which are not there")

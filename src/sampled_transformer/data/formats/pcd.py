@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DataError
+from ..limits import POINT_BYTES, check_need
 from .npz import EXPANSION
 from .point_files import Cloud, missing_reader, named_columns
 
@@ -62,6 +63,7 @@ def parse_pcd(path: Path) -> PcdTable:
             claims = f"header claims {header.points} points, the data block claims {claimed} bytes"
             raise DataError(f"truncated or damaged: {claims}")
         needed //= EXPANSION  # LZF compresses at most 90 times
+    check_need(header.points * (row + POINT_BYTES), f"{header.points:,} points of {row} bytes")
     if needed > available:
         raise DataError(f"header claims {header.points} points, but only {available} bytes follow")
     cloud = PointCloud.from_path(path)
