@@ -76,7 +76,7 @@ def _content(path: Path, dimension: int, scan: bool) -> Reading:
     if dimension == 3:
         raw = read_raw(path)
         return _with_fields(path, raw) if scan and isinstance(raw, Cloud) else Reading(raw)
-    from ..clustering.fit import read_points  # loads torch, which other files do not need
+    from ..clustering.files import read_points
 
     return Reading(Cloud(read_points(path, dimension)))
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -112,8 +113,25 @@ def test_scene_of_too_many_copies(tmp_path):
         scenes=[{"nodes": list(range(count))}],
     )
     (tmp_path / "a.gltf").write_text(json.dumps(tree))
-    with pytest.raises(DataError, match="expected at most 50000000 vertices"):
+    with pytest.raises(DataError, match=r"4,000 nodes with 72,000,000 vertices need about 14\.4 GB, more than 2 GB"):
         read_shape(tmp_path / "a.gltf")
+
+
+def test_chunks_that_are_not_there(tmp_path):
+    two_boxes().export(tmp_path / "a.glb")
+    data = bytearray((tmp_path / "a.glb").read_bytes())
+    length = struct.unpack("<I", data[12:16])[0]
+    data[20 + length : 24 + length] = struct.pack("<I", 3_000_000_000)
+    (tmp_path / "a.glb").write_bytes(data)
+    with pytest.raises(DataError, match="truncated: the chunks claim 300000"):
+        read_gltf(tmp_path / "a.glb")
+
+
+def test_nodes_in_a_circle(tmp_path):
+    nodes = [{"mesh": 0, "children": [1]}, {"mesh": 0, "children": [0]}]
+    (tmp_path / "a.gltf").write_text(json.dumps(gltf(TRIANGLE, nodes=nodes)))
+    with pytest.raises(DataError, match="expected a tree of nodes, got a circle"):
+        read_gltf(tmp_path / "a.gltf")
 
 
 def test_what_trimesh_holds_in_memory():

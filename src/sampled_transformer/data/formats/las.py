@@ -20,6 +20,7 @@ from .point_files import Cloud, missing_reader
 SLICE = 500_000  # points to decode at a time
 CLASS_RECORD = "sampled-transf", 1  # user and record number of the record that names the classes
 LARGEST_LEGACY_CLASS = 31  # point formats 0 to 5 have five bits for the class
+EXTENDED = 60  # bytes of the header of an extended record
 EXTRA_BYTES = 14  # LASzip's number for extra bytes, which have a layer each
 LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}  # of points, colours, colours with infrared, and wave packets
 ANGLE_STEP = 0.006  # degrees per step of the scan angle in point formats 6 to 10
@@ -138,8 +139,9 @@ def _check_header(path: Path) -> None:
     header_size, data_start, record_count, kind, point_size, count = struct.unpack("<HIIBHI", head[94:111])
     if head[25] >= 4:  # minor version
         extended_start, extended_records, count = struct.unpack("<QIQ", head[235:255])
-        if extended_records and extended_start + 60 * extended_records > size:
+        if extended_records and extended_start + EXTENDED * extended_records > size:
             raise DataError(f"header claims {extended_records} extended records, more than the file can hold")
+        _check_extended(path, extended_start, extended_records, size)
     if header_size > data_start or data_start > size or 54 * record_count > data_start - header_size:
         raise DataError(f"damaged: header claims {record_count} records before byte {data_start} of {size}")
     is_compressed = kind & 0x80
@@ -147,6 +149,16 @@ def _check_header(path: Path) -> None:
         raise DataError(f"header claims {count} points of {point_size} bytes, but the file has {size} bytes")
     if is_compressed and count:
         _check_chunk_table(path, data_start, size)
+
+
+def _check_extended(path: Path, place: int, records: int, size: int) -> None:
+    """Check the lengths of extended records: laspy makes room for a record before it looks whether there is one."""
+    with open(path, "rb") as file:
+        for number in range(1, records + 1):
+            file.seek(place)
+            place += EXTENDED + struct.unpack("<20xQ", file.read(28).ljust(28, b"\0"))[0]
+            if place > size:
+                raise DataError(f"extended record {number} claims to end at byte {place} of {size}")
 
 
 def _check_chunk_table(path: Path, data_start: int, size: int) -> int:

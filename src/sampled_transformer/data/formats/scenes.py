@@ -81,6 +81,11 @@ def _check_gltf(path: Path) -> None:
         length, json_length = struct.unpack("<8xII", data[:16].ljust(16, b"\0"))
         if length > size:
             raise DataError(f"truncated: header claims {length} bytes, but the file has {size}")
+        place = 12
+        while place + 8 <= length:  # trimesh makes room for a chunk before it looks whether there is one
+            place += 8 + struct.unpack("<I", data[place : place + 4])[0]
+        if place > size:
+            raise DataError(f"truncated: the chunks claim {place} bytes, but the file has {size}")
         data = data[20 : 20 + json_length]
     tree = json.loads(data.decode("utf-8"))
     if not isinstance(tree, dict):
@@ -97,10 +102,10 @@ def _check_gltf(path: Path) -> None:
 
 def _check_need(tree: dict[str, Any]) -> None:
     """Refuse what would not fit into memory: strides may overlap, and parts and nodes may share data."""
-    views = sum(int(view["byteLength"]) for view in tree.get("bufferViews", []))
+    views = sum(max(0, int(view["byteLength"])) for view in tree.get("bufferViews", []))
     check_need(views, f"{len(tree.get('bufferViews', [])):,} views of buffers")
     accessors = tree.get("accessors", [])
-    counts = [int(accessor["count"]) for accessor in accessors]
+    counts = [max(0, int(accessor["count"])) for accessor in accessors]
     values = sum(count * WIDTHS[accessor["type"]] for accessor, count in zip(accessors, counts, strict=True))
     check_need(VALUE_BYTES * values, f"{len(counts):,} accessors with {values:,} values")
     vertices = [
