@@ -14,6 +14,7 @@ from .npz import EXPANSION
 from .point_files import Cloud, missing_reader, named_columns
 
 LONGEST_HEADER = 10_000  # lines; comments may name classes
+MOST_ENTRIES = 10  # lines of a header that are no comments; pypcd4 takes what follows for data
 PADDING = "#$%&~~"  # how pypcd4 names fields called _, which have no meaning
 
 
@@ -49,6 +50,8 @@ def parse_pcd(path: Path) -> PcdTable:
             if not line or len(lines) > LONGEST_HEADER:
                 raise DataError("not a PCD file; expected a header that ends with a DATA line")
             lines.append(line.strip())
+        if sum(bool(line) and not line.startswith("#") for line in lines) > MOST_ENTRIES:
+            raise DataError(f"expected at most {MOST_ENTRIES} entries in the header, got more")
         start = file.tell()
         header = MetaData.parse_header(lines)
         available = os.fstat(file.fileno()).st_size - start
