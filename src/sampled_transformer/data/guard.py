@@ -28,6 +28,7 @@ LIBRARIES = {
     **dict.fromkeys((".las", ".laz"), ("laspy", "lazrs")),
     **dict.fromkeys((".glb", ".gltf"), ("trimesh",)),
     ".pcd": ("pypcd4",),
+    **dict.fromkeys((".h5", ".hdf5"), ("h5py",)),
 }
 
 
