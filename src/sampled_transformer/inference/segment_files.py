@@ -30,6 +30,7 @@ from .segmentation import Points, Report, check_features, label_points, most_poi
 from .tiles import slices
 from .trained import pick_device
 
+BYTES_TO_READ = 300  # per point of a LAS or LAZ file that is read as a whole, with all its dimensions
 BYTES_IN_MEMORY = 120  # per point of a file that is read as a whole: positions, features, labels, votes
 
 
@@ -160,7 +161,7 @@ def label_file(
 @contextmanager
 def _opened(path: Path, view: PointView, question: SegmentQuestion, most: int) -> Iterator[tuple[Points, list[str]]]:
     """The points of a file with z up and the features that the network reads: in memory, or in memory maps."""
-    large = question.memory * 1e9 / 4 / BYTES_IN_MEMORY
+    large = min(question.memory * 1e9 / 4 / BYTES_IN_MEMORY, question.limits.bytes_for(path) / BYTES_TO_READ)
     if path.suffix.lower() not in STREAMED or view.part == "subset" or scan_bounds(path).count <= large:
         scan = read_scan(path, question.columns)
         positions = scan.points if question.up is None else turn(scan.points, question.up)

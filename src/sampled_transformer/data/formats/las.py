@@ -36,11 +36,11 @@ def read_las(path: Path) -> Cloud:
 def check_las_need(path: Path, per_point: int | None = None) -> None:
     """Refuse a file whose points would not fit into the memory that it may take.
 
-    `per_point` is the memory of one point (default: all its dimensions, as `las_fields` gives them, and a copy).
+    `per_point` is the memory of one point (default: its place and all its dimensions, as a scan has them, and a copy).
     """
     with open_las(path) as file:
         count, dimensions = file.header.point_count, len(list(file.header.point_format.dimension_names))
-    check_need(count * (per_point or 16 * (dimensions + 3)), f"{count:,} points")
+    check_need(count * (per_point or 2 * (24 + 5 * dimensions)), f"{count:,} points")
 
 
 def las_chunks(path: Path, size: int) -> Iterator[Any]:
