@@ -34,7 +34,7 @@ import numpy as np
 
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.guard import guard_here
-from sampled_transformer.data.limits import Limits
+from sampled_transformer.support.limits import Limits
 from sampled_transformer.support.printable import brief
 from sampled_transformer.weights import WeightsError
 

@@ -13,7 +13,7 @@ from sampled_transformer.clustering.settings import ClusterSettings, MixtureChan
 from sampled_transformer.commands import COMMANDS
 from sampled_transformer.commands.options import SYNONYMS, Command
 from sampled_transformer.data.guard import current_limits
-from sampled_transformer.data.limits import Limits
+from sampled_transformer.support.limits import Limits
 from sampled_transformer.training.settings import FewShotSettings, Settings
 
 

@@ -27,8 +27,8 @@ from sampled_transformer.data.guard import (
     read_file,
     read_pieces,
 )
-from sampled_transformer.data.limits import Limits
 from sampled_transformer.data.scans import iter_scan_chunks, read_scan, scan_bounds
+from sampled_transformer.support.limits import Limits
 from sampled_transformer.support.workers import Announce, ProcessDied, run_in_order
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited there")

@@ -18,8 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
-from ..data.guard import guarded
-from ..data.limits import Limits
+from ..support.limits import Limits
 from ..support.printable import printable
 from ..support.registry import did_you_mean
 from ..support.trees import (
@@ -256,6 +255,8 @@ class Command:
             values[SETTINGS] = build(
                 self.settings, {name: value for name, value in tree.items() if name not in (*own, READING)}
             )
+        from ..data.guard import guarded  # loads numpy, which help does not need
+
         with guarded(build(Limits, tree.get(READING, {}))):
             return self.function(**values)
 

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ..support.apart import SECONDS_TO_START, Apart, Died, TimeUp
+from ..support.limits import Limits
 from ..support.memory import limited_memory
 from ..support.printable import printable
 from .errors import DataError
-from .limits import Limits, allowance, budget
+from .limits import allowance, budget
 
 # What readers import, by suffix: before the memory is limited, because a half-imported library stays broken.
 LIBRARIES = {

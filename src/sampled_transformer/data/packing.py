@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..support.atomic import clear_leftovers
+from ..support.limits import Limits
 from ..support.locks import locked
 from ..support.printable import printable
 from ..support.workers import Announce, Engine, ProcessDied, Work, available_cores, run_in_processes
@@ -32,7 +33,6 @@ from .errors import DataError
 from .files import NAMELESS, Normals, check_options, read_shape
 from .formats.npz import read_arrays, write_arrays
 from .guard import current_limits, explain_death, guard_here
-from .limits import Limits
 from .pack import Pack, write_pack
 from .quantise import quantise_normals, quantise_points
 from .sources.folder import Entry, Listing, scan_folder

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..data.guard import explain_death, guard_here, guarded
-from ..data.limits import Limits
+from ..support.limits import Limits
 from ..support.memory import keep_freed_memory
 from ..support.workers import Announce, ProcessDied, available_cores, in_chunks, run_in_order
 from .answers import Answer, Measurement, failure

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..data.errors import DataError
 from ..data.guard import guard_here
-from ..data.limits import Limits
 from ..data.remote import local_copy
 from ..engine.job import Failure, Job
+from ..support.limits import Limits
 from ..support.memory import keep_freed_memory
 from ..support.printable import printable
 from ..support.workers import Announce, Pairs

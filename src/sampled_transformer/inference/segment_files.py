@@ -18,10 +18,10 @@ import numpy as np
 from ..data.axes import turn
 from ..data.errors import DataError
 from ..data.fields import Scan
-from ..data.limits import Limits
 from ..data.remote import local_copy
 from ..data.scan_writer import ScanWriter
 from ..data.scans import STREAMED, iter_scan_chunks, read_scan, scan_bounds
+from ..support.limits import Limits
 from ..support.printable import printable
 from ..training.point_loading import NORMALS, PointView
 from ..weights import find_weights, load_model
