@@ -1,9 +1,13 @@
 """Read mutated files with every reader, in a watched process, and keep the files that it does not survive.
 
 A reader may read a file or refuse it in one line that names it. Anything else is a finding: another exception, a death,
-more than `SECONDS` or more than `MEMORY`. Mutations follow from a seed and a number, so that each can be made again.
+more than `SECONDS` of computing or more than `MEMORY`. Shapes and scans are read as the commands read them, in a
+process of their own with these limits (data/guard.py); "stopped" counts the files that reached one or killed it, which
+cost their own line only. Mutations follow from a seed and a number, so that each can be made again.
 
     python -m sampled_transformer_lab.fuzz --count 200000 --seed 0 --out results/faults/fuzz.json
+
+`--join` adds the figures to those of earlier pieces in the same file.
 """
 
 from __future__ import annotations
@@ -29,12 +33,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sampled_transformer.data.errors import DataError
+from sampled_transformer.data.guard import guard_here
+from sampled_transformer.support.limits import Limits
 from sampled_transformer.support.printable import brief
 from sampled_transformer.weights import WeightsError
 
 from .fuzz_seeds import KINDS, make_seeds
 
 SECONDS, MEMORY = 5.0, 2 * 2**30
+WARMING, PATIENCE = 120, 60  # seconds for the first file, and for a process that waits for its turn
+STOPPED = ("the process that read it died", "reading it takes more than")
 LARGEST_KEPT = 50_000  # bytes of a finding that is kept
 EXTREMES = [bytes(8), b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\x00" * 6 + b"\xf0\x7f", b"\x00" * 7 + b"\x80"]
 WORDS = [b"nan", b"inf", b"-1", b"1e400", b"999999999999", b"0", b"", b" ", b"\n", b"[" * 300, b"\x00", b"\xff\xfe"]
@@ -74,8 +82,8 @@ def fuzz(
         while number < first + count:
             with Watched(Path(folder), seeds, seed, (number, first + count), memory) as process:
                 while number < first + count:
-                    problem = process.answer(seconds if process.warm else 60)
                     kind, data = mutation(seeds, seed, number)
+                    problem = process.answer(seconds if process.warm else WARMING)
                     number += 1
                     if problem.startswith("failed: "):
                         findings.append(Finding(kind, number - 1, problem[8:], _kept(kind, data, keep)))
@@ -85,7 +93,7 @@ def fuzz(
                         break
     return {
         "count": count,
-        "seed": seed,
+        "pieces": [{"seed": seed, "first": first, "count": count}],
         "seconds_per_file": seconds,
         "bytes_per_file": memory,
         "kinds": {kind: dict(found) for kind, found in sorted(counts.items())},
@@ -108,10 +116,14 @@ class Watched:
         self.warm = self.is_gone = False
 
     def answer(self, seconds: float) -> str:
-        """How the next file went: "read", "refused", or "failed: " and how."""
-        if not self.connection.poll(seconds):
-            self.is_gone = True
-            return f"failed: took more than {seconds:g} s"
+        """How the next file went: "read", "refused", "stopped", or "failed: " and how."""
+        begin, used = time.perf_counter(), computing_time(self.process.pid)
+        while not self.connection.poll(min(seconds, 1)):
+            waited = time.perf_counter() - begin
+            computed = computing_time(self.process.pid) - used
+            if computed > seconds or waited > seconds + PATIENCE:  # a busy machine is not the file's fault
+                self.is_gone = True
+                return f"failed: took more than {seconds:g} s"
         self.warm = True
         try:
             found: str = self.connection.recv()
@@ -141,6 +153,7 @@ def _serve(
     """The watched process. What native libraries print is nobody's business."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
+    guard_here(Limits(memory / 1e9, SECONDS))
     for kind in KINDS:  # so that imports count neither as time nor as memory
         attempt(kind, seeds[kind][0], folder)
     before = peak_memory()
@@ -155,7 +168,7 @@ def _serve(
 
 
 def attempt(kind: str, data: bytes, folder: Path) -> str:
-    """Read the bytes as a file of this kind: "read", "refused: " and why, or "failed: " and how."""
+    """Read the bytes as a file of this kind: "read", "refused: " and why, "stopped: ", or "failed: " and how."""
     reader = KINDS[kind]
     path = folder / f"file{reader.suffix}"
     path.write_bytes(data)
@@ -165,7 +178,7 @@ def attempt(kind: str, data: bytes, folder: Path) -> str:
         text = str(error)
         if path.name not in text or not text.isprintable():
             return f"failed: expected one line that names the file, got {brief(text, 200)!r}"
-        return f"refused: {text}"
+        return f"{'stopped' if any(words in text for words in STOPPED) else 'refused'}: {text}"
     except BaseException as error:
         return f"failed: {type(error).__name__}: {brief(' '.join(str(error).split()), 200)}"
     finally:
@@ -232,6 +245,15 @@ def _changed(data: bytearray, some: Sequence[bytes], random: np.random.Generator
     return data
 
 
+def computing_time(process: int | None) -> float:
+    """The seconds that a process has computed; where the system does not tell, the time of the clock."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.perf_counter()
+
+
 def peak_memory() -> int:
     """The most memory that this process has had, in bytes."""
     import resource
@@ -248,6 +270,16 @@ def _kept(kind: str, data: bytes, keep: Path | None) -> str | None:
     return name
 
 
+def joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The figures of two pieces together."""
+    kinds = {
+        kind: dict(Counter(one["kinds"].get(kind, {})) + Counter(other["kinds"].get(kind, {})))
+        for kind in sorted({*one["kinds"], *other["kinds"]})
+    }
+    sums = {name: one[name] + other[name] for name in ("count", "findings", "seconds", "pieces")}
+    return {**other, **sums, "kinds": kinds}
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """The command line; the exit code is 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m sampled_transformer_lab.fuzz", description=__doc__)
@@ -256,8 +288,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first mutation")
     parser.add_argument("--out", type=Path, help="JSON file for the result")
     parser.add_argument("--keep", type=Path, default=Path("tests/data/fuzz/open"), help="folder for findings")
+    parser.add_argument("--join", action="store_true", help="add to the result that is in --out already")
     chosen = parser.parse_args(words)
     result = fuzz(chosen.count, chosen.seed, chosen.first, chosen.keep, report=lambda line: print(line, flush=True))
+    if chosen.join and chosen.out is not None and chosen.out.exists():
+        result = joined(json.loads(chosen.out.read_text("utf-8")), result)
     text = json.dumps(result, indent=2)
     if chosen.out is not None:
         chosen.out.parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from sampled_transformer.data import Pack, read_pack, write_pack
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.files import READERS, read_shape
 from sampled_transformer.data.formats.hdf5 import read_hdf5
+from sampled_transformer.data.scans import FORMATS, read_scan
 from sampled_transformer.data.sources.fewshot import import_fold
 from sampled_transformer.support.trees import write_yaml
 from sampled_transformer.training.recipes import read_recipe
@@ -33,6 +34,10 @@ class Kind(NamedTuple):
 
 def _read_shape(path: Path) -> Any:
     return read_shape(path, points=64, normals="estimate")
+
+
+def _read_scan(path: Path) -> Any:
+    return read_scan(path)
 
 
 def _read_weights(path: Path) -> Any:
@@ -59,6 +64,7 @@ def _installed(suffix: str) -> bool:
 
 KINDS: Mapping[str, Kind] = {
     **{suffix[1:]: Kind(suffix, _read_shape) for suffix in READERS if _installed(suffix)},
+    **{f"scan{suffix[1:]}": Kind(suffix, _read_scan) for suffix in FORMATS if _installed(suffix)},
     "pack": Kind(".npz", read_pack),
     "h5": Kind(".h5", lambda path: read_hdf5(path, 4)),
     "fold": Kind(".pkl", import_fold),
@@ -77,6 +83,7 @@ def make_seeds(folder: Path) -> dict[str, list[bytes]]:
     _clouds(seeds, cloud, folder)
     _sets(seeds, random, folder)
     _weights(seeds, folder)
+    _scans(seeds, cloud)
     seeds["settings"] = [write_yaml(read_recipe(name)).encode() for name in ("basic-sampled", "pyramid-rotary")]
     seeds["settings"].append(b"data: &d {source: bricks, points: 64}\nepochs: 2\noptions: {dim: 16}\nseed: 3\n")
     return {kind: found for kind, found in seeds.items() if found}
@@ -136,6 +143,40 @@ def _las(cloud: np.ndarray, path: Path, form: int) -> bytes:
     file.x, file.y, file.z = cloud.T.astype(np.float64)
     file.write(str(path))
     return path.read_bytes()
+
+
+def _scans(seeds: dict[str, list[bytes]], cloud: np.ndarray) -> None:
+    """Clouds with labels and features; formats whose shapes are clouds already begin with those."""
+    rows = "\n".join(" ".join(f"{value:.4f}" for value in row) + f" {row[0] + 1:.3f} 1" for row in cloud)
+    named = f"x y z intensity label\n{rows}\n".encode()
+    properties = "".join(f"property float {name}\n" for name in ("x", "y", "z", "intensity"))
+    head = f"ply\nformat {{}} 1.0\ncomment class 1 wall\nelement vertex {POINTS}\n{properties}property uchar label\n"
+    head += "end_header\n"
+    table = np.zeros(POINTS, [(name, "<f4") for name in "xyzi"] + [("label", "u1")])
+    for place, name in enumerate("xyz"):
+        table[name] = cloud[:, place]
+    packed = io.BytesIO()
+    np.savez_compressed(packed, points=cloud, labels=np.arange(POINTS), intensity=cloud[:, 0])
+    structured = io.BytesIO()
+    np.save(structured, table)
+    vertices = "".join(f"v {x} {y} {z}\n" for x, y, z in cloud.tolist()).encode()
+    own = {
+        "ply": [
+            head.format("ascii").encode() + rows.encode(),
+            head.format("binary_little_endian").encode() + bytes(table),
+        ],
+        "npz": [packed.getvalue()],
+        "npy": [structured.getvalue()],
+        "bin": [np.hstack([cloud, cloud[:, :1]]).astype("<f4").tobytes()],
+        "obj": [vertices],
+        "off": [f"OFF\n{POINTS} 0 0\n".encode() + vertices.replace(b"v ", b"")],
+        **{kind: [named] for kind in ("xyz", "txt", "pts")},
+        "csv": [named.replace(b" ", b",")],
+    }
+    for kind in seeds:
+        suffix = kind.removeprefix("scan")
+        if kind != suffix:
+            seeds[kind] += own.get(suffix) or seeds[suffix]
 
 
 def _sets(seeds: dict[str, list[bytes]], random: np.random.Generator, folder: Path) -> None:

@@ -10,7 +10,10 @@ import pytest
 import yaml
 
 from sampled_transformer.clustering.settings import ClusterSettings, MixtureChanges
+from sampled_transformer.commands import COMMANDS
 from sampled_transformer.commands.options import SYNONYMS, Command
+from sampled_transformer.data.guard import current_limits
+from sampled_transformer.support.limits import Limits
 from sampled_transformer.training.settings import FewShotSettings, Settings
 
 
@@ -246,3 +249,40 @@ def test_what_may_be_given_without_a_name_may_lack() -> None:
     assert command([]) == (None, 1)
     assert command(["chair.off", "--port", "2"]) == ("chair.off", 2)
     assert "program show [FILE|PACK] [options]" in command.parser().format_usage()
+
+
+def test_commands_that_read_files_have_limits() -> None:
+    reading = []
+    for name, one in COMMANDS.items():
+        for below, function in one.items() if isinstance(one, Mapping) else [("", one)]:
+            if "--reading.memory" in [option.name for option in Command(f"program {name}", function).options()]:
+                reading.append(f"{name} {below}".strip())
+    alone = [
+        "predict",
+        "features",
+        "view",
+        "evaluate",
+        "calibrate",
+        "probe",
+        "reconstruct",
+        "train",
+        "pretrain",
+        "fewshot",
+    ]
+    below = ["data pack", "cluster fit", "segment train", "segment evaluate", "segment predict"]
+    assert sorted(reading) == sorted([*alone, *below])
+
+
+def test_limits_hold_while_the_command_runs() -> None:
+    def limits() -> Limits:
+        """Say which limits hold."""
+        return current_limits()
+
+    assert Command("program limits", limits)([]) == Limits()
+    with pytest.raises(ValueError, match="expected one of its options, got --reading"):
+        Command("program limits", limits)(["--reading.seconds", "5"])
+    limits.reads_files = True  # type: ignore[attr-defined]
+    assert Command("program limits", limits)(["--reading.seconds", "5"]) == Limits(seconds=5)
+    assert Command("program limits", limits)(["--reading.memory", "0.5"]) == Limits(memory=0.5)
+    with pytest.raises(ValueError, match=r"reading\.seconds: expected a number above 0"):
+        Command("program limits", limits)(["--reading.seconds", "0"])

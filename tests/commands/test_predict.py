@@ -187,3 +187,44 @@ def test_ctrl_c_ends_the_workers(tmp_path):
             return
         time.sleep(0.1)
     pytest.fail("a process of the group is left")
+
+
+HOSTILE_READERS = """
+import os
+import time
+from sampled_transformer.data import files
+
+files.READERS[".kill"] = lambda path: os.abort()
+files.READERS[".hang"] = lambda path: time.sleep(600)
+files.READERS[".hog"] = lambda path: bytearray(b"x" * 4_000_000_000)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited there")
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_readers_that_abort_hang_or_eat_memory_cost_their_own_files(
+    classifier: Path,
+    files: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    workers: str,
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text(HOSTILE_READERS)
+    monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path / "own"), *filter(None, sys.path)]))
+    bad = [tmp_path / f"bad.{how}" for how in ("kill", "hang", "hog")]
+    for path in bad:
+        path.write_text("x")
+    names = [str(files / "0.npy"), *map(str, bad), str(files / "1.npy")]
+    words = ["--weights", str(classifier), "--samples", "1", "--csv", "--workers", workers]
+    assert main(["predict", *names, *words, "--reading.memory", "1", "--reading.seconds", "3"]) == 1
+    captured = capsys.readouterr()
+    assert [row["file"] for row in csv.DictReader(captured.out.splitlines()) if not row["error"]] == names[::4]
+    need = "need more than 1 GB of memory; --reading.memory allows more"
+    assert captured.err.splitlines() == [
+        f"could not be read: {bad[0]}: the process that read it died (signal 6); the file may be damaged, or {need}",
+        f"could not be read: {bad[1]}: reading it takes more than 3 s; --reading.seconds allows more",
+        f"could not be read: {bad[2]}: reading it takes more than 1 GB of memory; --reading.memory allows more",
+        "3 of 5 files left out: 1 fatal to their reader, 1 too slow to read, 1 too large",
+    ]

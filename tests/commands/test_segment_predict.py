@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +167,47 @@ def test_errors_are_one_line(
 def test_pairs_of_features() -> None:
     assert _pairs(None) == {}
     assert _pairs("a=b, c=,d,") == {"a": "b", "c": "", "d": "d"}
+
+
+HOSTILE_READERS = """
+import os
+import time
+from sampled_transformer.data import scans
+
+plain = scans.parse_ply
+
+def parse_ply(path):
+    if path.name == "kill.ply":
+        os.abort()
+    if path.name == "hang.ply":
+        time.sleep(600)
+    return plain(path)
+
+scans.parse_ply = parse_ply
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it reads signals")
+def test_readers_that_abort_or_hang_cost_their_own_files(
+    segmenter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text(HOSTILE_READERS)
+    monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path / "own"), *filter(None, sys.path)]))
+    (tmp_path / "in").mkdir()
+    good = write_example(tmp_path / "in", "ply-little")
+    for name in ("kill", "hang"):
+        (tmp_path / "in" / f"{name}.ply").write_bytes(good.read_bytes())
+    words = ["segment", "predict", str(tmp_path / "in"), "--weights", str(segmenter), "--out", str(tmp_path / "out")]
+    assert main([*words, "--reading.seconds", "3"]) == 1
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if line.startswith("could not be labelled")]
+    assert lines[0] == (
+        f"could not be labelled: {tmp_path}/in/hang.ply: reading it takes more than 3 s; --reading.seconds allows more"
+    )
+    assert lines[1].startswith(
+        f"could not be labelled: {tmp_path}/in/kill.ply: the process that read it died (signal 6)"
+    )
+    assert f"{COUNT} points, " in captured.out
+    assert "2 of 3 files left out" in captured.out
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["scan.ply"]

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from helpers.faults_page import with_table
+from helpers.fuzz_page import with_fuzz
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
@@ -28,3 +29,11 @@ def test_the_figures_are_those_of_the_last_run() -> None:
     page = PAGE.read_text("utf-8")
     assert with_table(page, figures) == page
     assert all(kills["at_random_moments"]["kills"] >= 20 for kills in figures["kills"].values())
+
+
+def test_the_figures_of_mutated_files_are_those_of_the_last_run() -> None:
+    figures = json.loads((ROOT / "results" / "faults" / "fuzz.json").read_text("utf-8"))
+    page = PAGE.read_text("utf-8")
+    assert with_fuzz(page, figures) == page
+    assert figures["count"] == sum(piece["count"] for piece in figures["pieces"]) >= 200_000
+    assert sum(sum(counts.values()) for counts in figures["kinds"].values()) == figures["count"]

@@ -66,7 +66,7 @@ def test_a_reader_that_dies_costs_one_file(tmp_path: Path, monkeypatch: pytest.M
     assert read_apart(path).raw[0].shape == (4, 3)
 
 
-def _die(chunk: list[Path], announce: object, most: int, dimension: int, scan: bool) -> None:
+def _die(path: Path, most: int, dimension: int, scan: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 

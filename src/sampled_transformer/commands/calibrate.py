@@ -53,3 +53,6 @@ def calibrate(
         return
     print("\n".join(fitting.lines(result, alarms)))
     print(f"{printable(target)}: written")
+
+
+calibrate.reads_files = True  # type: ignore[attr-defined]

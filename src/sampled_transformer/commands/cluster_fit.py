@@ -59,3 +59,6 @@ def cluster_fit(
         mean, deviation = (" ".join(f"{value:.4g}" for value in cluster[key]) for key in ("mean", "deviation"))
         count = cluster["points"]
         print(f"  {number}: weight {cluster['weight']:.3f}, mean {mean}, deviation {deviation}, {count} points")
+
+
+cluster_fit.reads_files = True  # type: ignore[attr-defined]

@@ -118,6 +118,9 @@ def data_pack(
     return show(report, target, strict)
 
 
+data_pack.reads_files = True  # type: ignore[attr-defined]
+
+
 def _refuse_many(name: str, place: str | None) -> None:
     """Refuse patterns, lists and URLs where a data set given by name is looked for."""
     from os.path import lexists

@@ -96,6 +96,9 @@ def evaluate(
         print(f"{page}: written", file=sys.stderr)
 
 
+evaluate.reads_files = True  # type: ignore[attr-defined]
+
+
 def _measured(result: dict[str, Any], samples: int, votes: int) -> str:
     """The command that measures the same; of paths only the last part, as in `_command`."""
     from shlex import quote

@@ -44,6 +44,7 @@ def features(
         address: Address of the cluster, such as "auto" (default: one on this machine, for this command).
     """
     from ..data.errors import DataError
+    from ..data.guard import current_limits
     from ..inference.feature_files import check_feature_file, is_feature_file, write_features, write_point_features
     from ..inference.feature_job import FeatureQuestion, feature_job, features_at
     from ..inference.places import names_below
@@ -52,7 +53,7 @@ def features(
 
     folder = out if not Path(out).suffix or Path(out).is_dir() else None
     check_batch(folder, engine, address)
-    question = FeatureQuestion(weights, per_point, layer, samples, up, device)
+    question = FeatureQuestion(weights, per_point, layer, samples, up, device, current_limits())
     if folder is not None:
         shapes = (name for name in names_below(files) if name in files or not is_feature_file(Path(name)))
         return run_batch(feature_job(question, shard), shapes, folder, engine, workers, address, device)
@@ -87,6 +88,9 @@ def features(
         write_features(out, names, found)
         print(f"{printable(out)}: {len(found[0])} features of {len(found)} files")
     return int(len(found) < len(paths))
+
+
+features.reads_files = True  # type: ignore[attr-defined]
 
 
 def _inputs(files: list[str], out: Path) -> list[Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
+from ..support.limits import Limits
 from ..support.printable import printable
 from ..support.registry import did_you_mean
 from ..support.trees import (
@@ -41,6 +42,7 @@ from ..training.run_folder import config_to_resume
 from ..training.run_settings import RunSettings
 
 SETTINGS = "settings"  # the parameter of a command that is its settings dataclass
+READING = "reading"  # the options of all commands that read files of strangers
 SYNONYMS = {
     "--lr": "--optimiser.rate",
     "--learning_rate": "--optimiser.rate",
@@ -125,6 +127,7 @@ class Command:
         name: Its words, such as "sampled-transformer data pack".
         function: What it does. A parameter called `settings` is a dataclass whose fields become options. Its attribute
             `positional`, if it has one, maps parameters that may be given without a name to the names that help shows.
+            With the attribute `reads_files`, it has the options of `Limits`, such as --reading.memory.
     """
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
@@ -142,6 +145,8 @@ class Command:
     def fields(self) -> dict[str, Field]:
         """All names in the tree of this command: the fields of its settings, and its other parameters."""
         own = {name: one for name, one in self.parameters.items() if name != SETTINGS}
+        if getattr(self.function, "reads_files", False):
+            own[READING] = Field(READING, Limits, Limits(), "what reading one file may take")
         return own if self.settings is None else {**fields_of(self.settings), **own}
 
     def options(self) -> Iterator[Option]:
@@ -239,7 +244,7 @@ class Command:
         return check_tree(self.fields, tree, f"`{self._short}`", where)
 
     def __call__(self, words: Sequence[str]) -> Any:
-        """Run the command."""
+        """Run the command, which reads files in a process of its own."""
         tree, prints = self.read(words)
         if prints:
             sys.stdout.write(write_yaml(_complete(self.fields, tree)))
@@ -247,8 +252,13 @@ class Command:
         own = {name: one for name, one in self.parameters.items() if name != SETTINGS}
         values = arguments(own, {name: value for name, value in tree.items() if name in own})
         if self.settings is not None:
-            values[SETTINGS] = build(self.settings, {name: value for name, value in tree.items() if name not in own})
-        return self.function(**values)
+            values[SETTINGS] = build(
+                self.settings, {name: value for name, value in tree.items() if name not in (*own, READING)}
+            )
+        from ..data.guard import guarded  # loads numpy, which help does not need
+
+        with guarded(build(Limits, tree.get(READING, {}))):
+            return self.function(**values)
 
     @property
     def _short(self) -> str:

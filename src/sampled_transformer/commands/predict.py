@@ -52,6 +52,7 @@ def predict(
     from json import dumps
     from textwrap import indent
 
+    from ..data.guard import current_limits
     from ..inference.answer_table import AnswerTable
     from ..inference.answering import Question, answer_files
     from ..support.printable import printable
@@ -59,7 +60,7 @@ def predict(
     if csv and json:
         raise ValueError("csv, json: expected one of them, got both")
     table = AnswerTable()
-    question = Question(weights, samples, device, batch, up, top)
+    question = Question(weights, samples, device, batch, up, top, current_limits())
     check_batch(out, engine, address)
     if out is not None:
         from ..inference.answer_job import answer_job
@@ -95,6 +96,9 @@ def predict(
     print(table.rest(), end="")
     left_out(problems, used)
     return int(bool(problems))
+
+
+predict.reads_files = True  # type: ignore[attr-defined]
 
 
 def _apart(notes: list[str]) -> tuple[bool, list[str]]:

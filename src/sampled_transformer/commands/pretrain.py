@@ -21,3 +21,6 @@ def pretrain(settings: PretrainSettings, resume: bool = False) -> None:
     print(f"last epoch, {row['epoch']:.0f}: loss {row['train_loss']:.4f}{probed}")
     written = with_report(settings.out, "model.safetensors, metrics.csv, result.json")
     print(f"{settings.out}: {result['seconds']:.0f} s; {written}")
+
+
+pretrain.reads_files = True  # type: ignore[attr-defined]

@@ -58,6 +58,9 @@ def probe(
         print(f"{printable(out)}: written; `predict FILE --weights {printable(out)}` uses it")
 
 
+probe.reads_files = True  # type: ignore[attr-defined]
+
+
 def _table(result: dict[str, Any], weights: str) -> str:
     from ..support.printable import printable
 

@@ -39,3 +39,6 @@ def reconstruct(
     print(f"{printable(file)}: {rebuilt}" + (f" ({clouds.note})" if clouds.note else ""))
     counts = (f"{name}.ply {len(getattr(clouds, name))}" for name in ("visible", "rebuilt", "original"))
     print(f"{printable(out)}: {', '.join(counts)} points")
+
+
+reconstruct.reads_files = True  # type: ignore[attr-defined]

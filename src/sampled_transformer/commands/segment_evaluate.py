@@ -40,3 +40,6 @@ def segment_evaluate(
     )
     result["weights"] = weights
     print(dumps(result, indent=2) if json else table(result))
+
+
+segment_evaluate.reads_files = True  # type: ignore[attr-defined]

@@ -66,12 +66,14 @@ def segment_predict(
     from tqdm import tqdm
 
     from ..data.errors import DataError
+    from ..data.guard import current_limits
     from ..inference.segment_files import SegmentQuestion, label_place, load_segmenter
     from ..inference.segment_targets import plan_outputs
     from ..support.printable import printable
 
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    question = SegmentQuestion(weights, names, _pairs(features), up, samples, memory, coloured, device)
+    limits = current_limits()
+    question = SegmentQuestion(weights, names, _pairs(features), up, samples, memory, coloured, device, limits)
     check_batch(out, engine, address)
     if engine is not None:
         for name, given in (("force", force), ("json", json)):
@@ -110,6 +112,9 @@ def segment_predict(
     elif failed:
         print(f"{failed} of {len(plan.todo) + len(plan.problems)} files left out")
     return int(failed > 0)
+
+
+segment_predict.reads_files = True  # type: ignore[attr-defined]
 
 
 def _by_engine(

@@ -25,5 +25,8 @@ def segment_train(settings: SegmentSettings, resume: bool = False) -> None:
     print(f"{settings.out}: {result['seconds']:.0f} s; {written}")
 
 
+segment_train.reads_files = True  # type: ignore[attr-defined]
+
+
 def _test_figures(row: dict[str, float]) -> str:
     return f"test mean IoU {100 * row['test_mean_iou']:.2f} %, points right {100 * row['test_accuracy']:.2f} %"

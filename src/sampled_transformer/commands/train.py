@@ -33,6 +33,9 @@ def train(settings: Settings, resume: bool = False) -> None:
     print(f"{settings.out}: {result['seconds']:.0f} s; {written}")
 
 
+train.reads_files = True  # type: ignore[attr-defined]
+
+
 def _test_figures(row: Mapping[str, float]) -> str:
     if "test_r2" in row:
         from ..inference.target import written

@@ -43,6 +43,7 @@ def view(
 
 
 view.positional = {"shown": "file|pack|run"}  # type: ignore[attr-defined]
+view.reads_files = True  # type: ignore[attr-defined]
 
 
 def _open_browser(address: str) -> Any:

@@ -62,7 +62,8 @@ def turn_raw(raw: Mesh | Cloud, up: str | None, to: str = "z") -> Mesh | Cloud:
         return raw
     if isinstance(raw, Mesh):
         return Mesh(turn(raw.vertices, up, to), raw.faces)
-    return Cloud(turn(raw.points, up, to), None if raw.normals is None else turn(np.asarray(raw.normals), up, to))
+    normals = None if raw.normals is None else turn(np.asarray(raw.normals), up, to)
+    return Cloud(turn(raw.points, up, to), normals, raw.unused)
 
 
 def turn_pack(pack: Pack, up: str | None, to: str = "z") -> Pack:

@@ -27,7 +27,10 @@ def cells(points: np.ndarray, low: np.ndarray | None = None, side: float | None 
     """
     low = points.min(0) if low is None else low
     side = float((points.max(0) - low).max()) if side is None else side
-    found: np.ndarray = np.rint((points - low) / (side if side > 0 else 1.0) * CELLS)
+    found: np.ndarray = points - low  # and on in place, because clouds are large
+    found /= side if side > 0 else 1.0
+    found *= CELLS
+    np.rint(found, out=found)
     return found
 
 

@@ -1,6 +1,7 @@
 """Read one file of any known format as points: `read_shape`. The readers themselves are in formats/.
 
-`read_shape` is `read_raw`, which reads what the file holds, and `draw_shape`, which also takes what is in memory.
+`read_shape` is `read_raw`, which reads what the file holds, and `draw_shape`, which also takes what is in memory. Both
+happen in another process if this one is guarded (guard.py).
 
 Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
 or repeat points if it has too few. What the file holds decides the draw: the order of its points or triangles does not
@@ -14,7 +15,7 @@ import hashlib
 import os
 import stat
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,17 +23,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..support.printable import printable
-from .axes import check_up, standard_up, turn
+from .axes import check_up, standard_up, turn, turn_raw
 from .content import canonical_mesh, drawn_rows
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
+from .formats.obj import read_obj
 from .formats.pcd import read_pcd
 from .formats.ply import read_ply
 from .formats.point_files import Cloud, read_npy, read_npz
-from .formats.scenes import read_gltf, read_obj, read_stl
+from .formats.scenes import read_gltf
+from .formats.stl import read_stl
 from .formats.text import read_text
-from .large_clouds import draw_large, is_large, large_cloud
+from .guard import read_file
+from .large_clouds import draw_large, is_large, large_cloud, turned_cloud
+from .limits import FACE_BYTES, POINT_BYTES, check_need, too_much_memory
 from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
@@ -52,6 +57,7 @@ class Shape(NamedTuple):
     from_mesh: bool
     distinct: int  # the first `distinct` points are drawn without repetition; for a mesh, all of them
     unused: str = ""  # columns of the file that have no name and are neither points nor normals
+    estimated: bool = False  # whether the normals were estimated from neighbours
 
 
 class Draw(NamedTuple):
@@ -114,8 +120,7 @@ def read_shape(
     check_up(up)
     path = Path(path)
     axis = up or standard_up(path)
-    with open_raw(path) as raw, named_errors(printable(path)):
-        shape = draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+    shape: Shape = read_file(_read_shape, path, name, points, normals, seed, normalise)
     if shape.unused:  # without the name of the file, so that Python shows it once for a folder of them
         warnings.warn(f"{path.suffix} file: {shape.unused} not used; {NAMELESS}", stacklevel=2)
     if axis is None:
@@ -126,20 +131,16 @@ def read_shape(
 
 def read_raw(path: Path) -> Mesh | Cloud:
     """Read the mesh or the cloud that a file holds, and check it."""
-    with named_errors(printable(path)):
-        check_size(path)
-        return _read_raw(path)
+    raw: Mesh | Cloud = read_file(_read_raw, path)
+    return raw
 
 
-@contextmanager
-def open_raw(path: Path) -> Iterator[Mesh | Cloud]:
-    """As `read_raw`, but the points of a large cloud are in memory maps (large_clouds.py), which end with the block."""
-    with ExitStack() as closing:
-        with named_errors(printable(path)):
-            check_size(path, LARGEST_STREAMED)
-            with only_data_errors(path):
-                large = closing.enter_context(large_cloud(path))
-        yield read_raw(path) if large is None else large
+def read_draws(
+    path: Path, axes: Sequence[str | None], to: str, name: str | None, points: int, normals: Normals
+) -> list[Draw]:
+    """Read a file and draw from it once per axis that may be up in it, which becomes `to`; see `draw_shape`."""
+    draws: list[Draw] = read_file(_read_draws, path, axes, to, name, points, normals)
+    return draws
 
 
 def draw_shape(
@@ -190,11 +191,41 @@ def check_size(path: Path, largest: int = LARGEST_FILE) -> None:
 
 
 def _read_raw(path: Path) -> Mesh | Cloud:
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
-    with only_data_errors(path), np.errstate(over="ignore", invalid="ignore"):  # check_raw rejects infinities and NaN
-        return check_raw(reader(path))
+    with named_errors(printable(path)), only_data_errors(path):
+        check_size(path)
+        reader = READERS.get(path.suffix.lower())
+        if reader is None:
+            raise DataError(f"unknown format '{path.suffix}'; known formats: {' '.join(READERS)}")
+        with np.errstate(over="ignore", invalid="ignore"):  # check_raw rejects infinities and NaN
+            return check_raw(reader(path))
+
+
+def _read_shape(path: Path, name: str | None, points: int, normals: Normals, seed: int, normalise: bool) -> Shape:
+    with open_raw(path) as raw, named_errors(printable(path)), only_data_errors(path):
+        return draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+
+
+def _read_draws(
+    path: Path, axes: Sequence[str | None], to: str, name: str | None, points: int, normals: Normals
+) -> list[Draw]:
+    with open_raw(path) as raw, named_errors(printable(path)), only_data_errors(path):
+        return [draw_shape(_turned(raw, up, to), name, points=points, normals=normals) for up in axes]
+
+
+@contextmanager
+def open_raw(path: Path) -> Iterator[Mesh | Cloud]:
+    """As `_read_raw`, but the points of a large cloud are in memory maps (large_clouds.py) that end with the block."""
+    with ExitStack() as closing:
+        with named_errors(printable(path)), only_data_errors(path):
+            check_size(path, LARGEST_STREAMED)
+            large = closing.enter_context(large_cloud(path))
+        yield _read_raw(path) if large is None else large
+
+
+def _turned(raw: Mesh | Cloud, up: str | None, to: str) -> Mesh | Cloud:
+    if isinstance(raw, Cloud) and is_large(raw) and up is not None and up != to:
+        return turned_cloud(raw, up, to)
+    return turn_raw(raw, up, to)
 
 
 @contextmanager
@@ -207,7 +238,7 @@ def only_data_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise DataError(error.strerror or str(error)) from None
     except MemoryError:
-        raise DataError("not enough memory to read it") from None
+        raise DataError(too_much_memory()) from None
     except Exception as error:
         raise DataError(
             f"damaged {path.suffix[1:].upper()} file ({type(error).__name__}: {str(error)[:200]})"
@@ -216,7 +247,11 @@ def only_data_errors(path: Path) -> Iterator[None]:
 
 def check_raw(raw: Mesh | Cloud) -> Mesh | Cloud:
     """The same with coordinates in float64, or a DataError where a coordinate or a face is invalid."""
-    vertices = check_coordinates(raw[0], "vertices" if isinstance(raw, Mesh) else "points")
+    kind = "vertices" if isinstance(raw, Mesh) else "points"
+    check_need(POINT_BYTES * len(raw[0]), f"{len(raw[0]):,} {kind}")
+    if isinstance(raw, Mesh):
+        check_need(FACE_BYTES * len(raw.faces), f"{len(raw.faces):,} faces")
+    vertices = check_coordinates(raw[0], kind)
     if isinstance(raw, Mesh):
         return Mesh(vertices, _check_faces(raw.faces, len(vertices)))
     return Cloud(vertices, raw.normals, raw.unused)
@@ -306,6 +341,7 @@ def _finish(
         isinstance(raw, Mesh),
         len(points) if isinstance(raw, Mesh) else min(len(points), len(raw.points)),
         "" if isinstance(raw, Mesh) else raw.unused,
+        isinstance(raw, Cloud) and raw.normals is None and normals is not None,
     )
     return Draw(shape, points, rows)
 

@@ -20,6 +20,8 @@ KINDS = {
     "too large": "too large",
     "not enough memory": "too large",
     "process that read it died": "fatal to their reader",
+    "--reading.memory": "too large",
+    "--reading.seconds": "too slow to read",
     "different points": "without a shape",
     "no points": "without a shape",
     "no vertices": "without a shape",

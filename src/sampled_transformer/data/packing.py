@@ -22,15 +22,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..support.atomic import clear_leftovers
+from ..support.limits import Limits
 from ..support.locks import locked
 from ..support.printable import printable
-from ..support.workers import Announce, Engine, ProcessDied, available_cores, run_in_processes
+from ..support.workers import Announce, Engine, ProcessDied, Work, available_cores, run_in_processes
 from . import SPLITS
 from .axes import check_up, standard_up
 from .class_counts import lines_about_missing
 from .errors import DataError
 from .files import NAMELESS, Normals, check_options, read_shape
 from .formats.npz import read_arrays, write_arrays
+from .guard import current_limits, explain_death, guard_here
 from .pack import Pack, write_pack
 from .quantise import quantise_normals, quantise_points
 from .sources.folder import Entry, Listing, scan_folder
@@ -208,15 +210,17 @@ def _read_all(
     missing = [job for job in jobs if job.key not in places]
     if len(missing) < len(jobs):
         report.notes.append(f"{len(jobs) - len(missing)} of {len(jobs)} shapes were finished by an earlier run")
-    chunks, reader = _chunks(missing), partial(_read_chunk, work=work, options=options)
-    results = run_in_processes(reader, chunks, workers) if engine is None else _by_engine(engine, chunks, work, options)
+    chunks, limits = _chunks(missing), current_limits()
+    if engine is None:
+        results = run_in_processes(partial(_read_chunk, work=work, options=options, limits=limits), chunks, workers)
+    else:
+        results = _by_engine(engine, chunks, work, partial(_read_shapes, options=options, limits=limits))
     show = None if progress else True
     unused: dict[tuple[str, str], list[str]] = defaultdict(list)
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), unit=" shapes", disable=show) as bar:
         for chunk, result in results:
             if isinstance(result, ProcessDied):
-                reason = f"the process that read it died ({result}); the file may be damaged or too large for memory"
-                report.problems.append(f"{printable(chunk[0].path)}: {reason}")
+                report.problems.append(explain_death(str(result), Path(chunk[0].path), limits))
             else:
                 report.problems += [outcome.problem for outcome in result if outcome.problem]
                 read = [job.key for job, outcome in zip(chunk, result, strict=True) if not outcome.problem]
@@ -259,23 +263,26 @@ def _chunk_path(work: Path, keys: list[str]) -> Path:
     return work / f"{hashlib.blake2b(''.join(keys).encode(), digest_size=16).hexdigest()}.npz"
 
 
-def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options) -> list[Outcome]:
+def _read_chunk(chunk: list[Job], announce: Announce, work: Path, options: Options, limits: Limits) -> list[Outcome]:
     """Run in a worker: read the files and save the shapes. Return what came of each file."""
-    return _save(list(zip(chunk, _read_shapes(chunk, announce, options), strict=True)), work)
+    return _save(list(zip(chunk, _read_shapes(chunk, announce, options, limits), strict=True)), work)
 
 
 def _by_engine(
-    engine: Engine, chunks: Iterator[list[Job]], work: Path, options: Options
+    engine: Engine, chunks: Iterator[list[Job]], work: Path, reader: Work
 ) -> Iterator[tuple[list[Job], Any]]:
     """The same as `run_in_processes` with `_read_chunk`. Its processes may not see our disk, so we save here."""
-    for _, pairs in engine(partial(_read_shapes, options=options), ([chunk] for chunk in chunks)):
+    for _, pairs in engine(reader, ([chunk] for chunk in chunks)):
         alive = [pair for pair in pairs if not isinstance(pair[1], ProcessDied)]
         yield [job for job, _ in alive], _save(alive, work)
         yield from (([job], found) for job, found in pairs if isinstance(found, ProcessDied))
 
 
-def _read_shapes(chunk: list[Job], announce: Announce, options: Options) -> list[tuple[Outcome, Stored | None]]:
-    """Return what came of each file, and its shape as a pack stores it."""
+def _read_shapes(
+    chunk: list[Job], announce: Announce, options: Options, limits: Limits
+) -> list[tuple[Outcome, Stored | None]]:
+    """Return what came of each file, and its shape as a pack stores it. If this process dies, others go on."""
+    guard_here(limits, expendable=True)
     found: list[tuple[Outcome, Stored | None]] = []
     for index, job in enumerate(chunk):
         announce(index)

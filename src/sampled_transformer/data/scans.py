@@ -17,13 +17,14 @@ from .fields import COLOUR_NAMES, LABEL_NAMES, PREFIX, Scan, scan_of
 from .files import LARGEST_STREAMED, READERS, check_size, named_errors, only_data_errors
 from .formats.kitti import kitti_fields
 from .formats.labelled import classes_in
-from .formats.las import SLICE, colour_divisor, las_bounds, las_chunks, las_classes, las_fields
+from .formats.las import SLICE, check_las_need, colour_divisor, las_bounds, las_chunks, las_classes, las_fields
 from .formats.meshes import Mesh
 from .formats.pcd import parse_pcd, pcd_fields
 from .formats.ply import parse_ply, ply_fields
 from .formats.ply_chunks import PlyRows, ply_chunks, ply_rows
 from .formats.point_files import NOT_A_SCAN, npy_fields, npz_fields
 from .formats.text import text_fields
+from .guard import read_file, read_pieces
 
 __all__ = ["FORMATS", "STREAMED", "Bounds", "Scan", "iter_scan_chunks", "read_scan", "scan_bounds", "streamed_count"]
 
@@ -52,14 +53,18 @@ def read_scan(path: str | Path, columns: Sequence[str] | None = None, *, label: 
         label: The field that holds the labels (default: the first of LABEL_NAMES that the file has).
     """
     path = Path(path)
-    names = _checked_columns(path, columns)
-    with named_errors(printable(path)):
+    scan: Scan = read_file(_read_scan, path, _checked_columns(path, columns), label)
+    return scan
+
+
+def _read_scan(path: Path, columns: list[str] | None, label: str | None) -> Scan:
+    with named_errors(printable(path)), only_data_errors(path):
         check_size(path)
-        with only_data_errors(path):
-            if path.suffix.lower() in STREAMED:
-                return _joined(list(_las_scans(path, SLICE, label)))
-            with np.errstate(over="ignore", invalid="ignore"):  # scan_of rejects infinities and NaN
-                return _read_whole(path, names, label)
+        if path.suffix.lower() in STREAMED:
+            check_las_need(path)
+            return _joined(list(_las_scans(path, SLICE, label)))
+        with np.errstate(over="ignore", invalid="ignore"):  # scan_of rejects infinities and NaN
+            return _read_whole(path, columns, label)
 
 
 def iter_scan_chunks(
@@ -75,13 +80,9 @@ def iter_scan_chunks(
         raise ValueError(f"size: expected at least 1, got {size}")
     _checked_columns(path, columns)
     if path.suffix.lower() in STREAMED:
-        with named_errors(printable(path)):
-            check_size(path, LARGEST_STREAMED)
-            with only_data_errors(path):
-                yield from _las_scans(path, size, label)
-    elif (rows := streamed_ply(path)) is not None:
-        with named_errors(printable(path)), only_data_errors(path):
-            yield from _ply_scans(path, rows, size, label)
+        yield from read_pieces(_las_pieces, path, size, label)
+    elif streamed_ply(path) is not None:
+        yield from read_pieces(_ply_pieces, path, size, label)
     else:
         scan = read_scan(path, columns, label=label)
         for start in range(0, len(scan), size):
@@ -116,14 +117,24 @@ def streamed_ply(path: Path) -> PlyRows | None:
     return None if scaled or unsure else rows
 
 
+def _las_pieces(path: Path, size: int, label: str | None) -> Iterator[Scan]:
+    with named_errors(printable(path)), only_data_errors(path):
+        check_size(path, LARGEST_STREAMED)
+        yield from _las_scans(path, size, label)
+
+
+def _ply_pieces(path: Path, size: int, label: str | None) -> Iterator[Scan]:
+    rows = streamed_ply(path)
+    assert rows is not None
+    with named_errors(printable(path)), only_data_errors(path):
+        yield from _ply_scans(path, rows, size, label)
+
+
 def scan_bounds(path: str | Path, *, exact: bool = False) -> Bounds:
     """The number of points and their bounds: for LAS and LAZ from the header, unless `exact` asks for all points."""
     path = Path(path)
     if path.suffix.lower() in STREAMED and not exact:
-        with named_errors(printable(path)):
-            check_size(path, LARGEST_STREAMED)
-            with only_data_errors(path):
-                count, lower, upper = las_bounds(path)
+        count, lower, upper = read_file(_las_bounds, path)
         if count and np.isfinite([lower, upper]).all() and (lower <= upper).all():
             return Bounds(count, lower, upper)
     count, lower, upper = 0, np.full(3, np.inf), np.full(3, -np.inf)
@@ -131,6 +142,12 @@ def scan_bounds(path: str | Path, *, exact: bool = False) -> Bounds:
         count += len(scan)
         lower, upper = np.minimum(lower, scan.points.min(0)), np.maximum(upper, scan.points.max(0))
     return Bounds(count, lower, upper)
+
+
+def _las_bounds(path: Path) -> tuple[int, np.ndarray, np.ndarray]:
+    with named_errors(printable(path)), only_data_errors(path):
+        check_size(path, LARGEST_STREAMED)
+        return las_bounds(path)
 
 
 def _checked_columns(path: Path, columns: Sequence[str] | None) -> list[str] | None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from ..data.guard import guard_here
 from ..engine.job import Failure, Job
 from ..support.memory import keep_freed_memory
 from ..support.printable import printable
@@ -20,6 +21,7 @@ class AnswerActor:
 
     def __init__(self, question: Question, digest: str) -> None:
         keep_freed_memory()
+        guard_here(question.limits)
         check_weights(question.weights, digest)
         self.question, self.predictor = question, make_predictor(question)
 

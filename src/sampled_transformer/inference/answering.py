@@ -9,10 +9,12 @@ from collections.abc import Generator, Sequence
 from functools import cache, partial
 from itertools import chain, islice
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..data.guard import explain_death, guard_here, guarded
+from ..support.limits import Limits
 from ..support.memory import keep_freed_memory
-from ..support.printable import printable
 from ..support.workers import Announce, ProcessDied, available_cores, in_chunks, run_in_order
 from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, Place, files_below
@@ -25,7 +27,10 @@ MOST_WORKERS = 8  # that we start without being told; each takes a few hundred m
 
 
 class Question(NamedTuple):
-    """What to ask a network about every file; the fields are the arguments of `Predictor` and `predict`."""
+    """What to ask a network about every file, and what reading one may take.
+
+    The fields are the arguments of `Predictor` and `predict`.
+    """
 
     weights: str
     samples: int = 8
@@ -33,6 +38,7 @@ class Question(NamedTuple):
     batch: int = 32
     up: str | None = None
     top: int = 5
+    limits: Limits = Limits()
 
 
 def answer_files(
@@ -44,7 +50,7 @@ def answer_files(
         question: What to ask.
         places: Files and folders.
         workers: Number of processes; 0 reads and classifies in this one (default: one per core, at most 8, and none for
-            a single file). A file whose reader dies costs only its own answer if there are workers.
+            a single file). A file whose reader dies costs only its own answer, with or without workers.
     """
     for name, value, least in (("top", question.top, 1), ("batch", question.batch, 1), ("workers", workers, 0)):
         if value is not None and value < least:
@@ -57,9 +63,11 @@ def answer_files(
     size = max(1, min(question.batch, ceil(len(known) / workers))) if workers else question.batch
     chunks = in_chunks(chain(known, coming), size)
     if workers == 0:
-        predictor = make_predictor(question)
-        for chunk in chunks:
-            yield from predictor.answers(chunk, question.top)
+        with guarded(question.limits) as guard:
+            guard.warm()  # it starts while we load the network
+            predictor = make_predictor(question)
+            for chunk in chunks:
+                yield from predictor.answers(chunk, question.top)
         return
     for path, answer in run_in_order(partial(_answer, question=question), chunks, workers):
         yield _died(question, path, answer) if isinstance(answer, ProcessDied) else answer
@@ -73,6 +81,7 @@ def _answer(chunk: list[Place | EmptyFolder], announce: Announce, question: Ques
 @cache
 def _own_predictor(question: Question) -> Predictor:
     keep_freed_memory()
+    guard_here(question.limits)
     return make_predictor(question)
 
 
@@ -90,5 +99,5 @@ def _died(question: Question, path: Place, how: ProcessDied) -> Answer | Measure
     from .target import target_of
 
     target = target_of(describe_model(question.weights), question.weights)
-    reason = f"the process that read it died ({how}); the file may be damaged or too large for memory"
-    return failure(str(path), OSError(f"{printable(path)}: {reason}"), None if target is None else target.name)
+    reason = explain_death(str(how), Path(path), question.limits)
+    return failure(str(path), OSError(reason), None if target is None else target.name)

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.errors import DataError
+from ..data.guard import guard_here
 from ..data.remote import local_copy
 from ..engine.job import Failure, Job
+from ..support.limits import Limits
 from ..support.memory import keep_freed_memory
 from ..support.printable import printable
 from ..support.workers import Announce, Pairs
@@ -22,7 +24,10 @@ from .trained_network import TrainedNetwork, load
 
 
 class FeatureQuestion(NamedTuple):
-    """Which features of every file; the fields are the arguments of `load` and `TrainedNetwork.features`."""
+    """Which features of every file, and what reading one may take.
+
+    The fields are the arguments of `load` and `TrainedNetwork.features`.
+    """
 
     weights: str
     per_point: bool = False
@@ -30,6 +35,7 @@ class FeatureQuestion(NamedTuple):
     samples: int = 1
     up: str | None = None
     device: str | None = None
+    limits: Limits = Limits()
 
 
 class FeatureActor:
@@ -37,6 +43,7 @@ class FeatureActor:
 
     def __init__(self, question: FeatureQuestion, digest: str) -> None:
         keep_freed_memory()
+        guard_here(question.limits)
         check_weights(question.weights, digest)
         self.question, self.trained = question, load(question.weights, question.device)
 
@@ -77,7 +84,7 @@ def feature_job(question: FeatureQuestion, shard: int = 256) -> Job:
     points = np.random.default_rng(0).normal(size=(64, 3))
     some = trained.features(points, per_point=question.per_point, layer=question.layer, samples=question.samples)
     digest = digest_weights(question.weights)
-    known = {name: value for name, value in question._asdict().items() if name != "device"}
+    known = {name: value for name, value in question._asdict().items() if name not in ("device", "limits")}
     return Job(
         "features",
         {**known, "weights_digest": digest},

@@ -15,11 +15,10 @@ from torch import Tensor
 
 from ..data.axes import AXES, check_up, standard_up, turn, turn_raw
 from ..data.errors import DataError
-from ..data.files import Draw, check_raw, draw_shape, named_errors, open_raw
+from ..data.files import Draw, Normals, check_raw, draw_shape, named_errors, read_draws
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud, split_columns
 from ..data.formats.scenes import from_trimesh
-from ..data.large_clouds import is_large, turned_cloud
 from ..data.quantise import check_coordinates
 from ..support.printable import printable
 from ..training.loading import View
@@ -115,8 +114,13 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
         where = printable(path)
         _refuse_normals(normals, "a file")
         standard = standard_up(path)
-        with open_raw(path) as raw:
-            return _sides(view, raw, where, name, up, standard)
+        axes = AXES if up == "auto" else (up or standard,)
+        draws = read_draws(path, axes, view.up or "z", name, view.points, _normals(view))
+        with named_errors(where):
+            sides = [_seen(view, draw, where, axis) for axis, draw in zip(axes, draws, strict=True)]
+        if up is None and standard is not None:
+            return [replace(one, notes=(*one.notes, f"{standard} is up, as in every glTF file")) for one in sides]
+        return sides
     if isinstance(one, Mesh | Cloud):
         _refuse_normals(normals, "a mesh or cloud that was read")
         raw = one
@@ -126,44 +130,37 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
             raw = check_raw(from_trimesh(one))
     else:
         raw = _cloud(one, normals, where)
-    return _sides(view, raw, where, name, up)
-
-
-def _sides(
-    view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None, standard: str | None = None
-) -> list[Prepared]:
-    """A set as the network reads it, once per axis that may be up; a format may say which axis that is."""
-    axes = AXES if up == "auto" else (up or standard,)
     with named_errors(where):
-        sides = [_side(view, raw, where, name, axis) for axis in axes]
-    if up is None and standard is not None:
-        return [replace(one, notes=(*one.notes, f"{standard} is up, as in every glTF file")) for one in sides]
-    return sides
+        return [_side(view, raw, where, name, axis) for axis in (AXES if up == "auto" else (up,))]
 
 
 def _side(view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None) -> Prepared:
     """A set as the network reads it if `up` is up in it."""
-    to = view.up or "z"
-    if isinstance(raw, Cloud) and is_large(raw) and up is not None and up != to:
-        turned: Mesh | Cloud = turned_cloud(raw, up, to)
-    else:
-        turned = turn_raw(raw, up, to)
-    draw = draw_shape(turned, name, points=view.points, normals="estimate" if view.normals else "none")
-    seen = _transformed(view, draw, where, _notes(view, raw, draw))
+    turned = turn_raw(raw, up, view.up or "z")
+    return _seen(view, draw_shape(turned, name, points=view.points, normals=_normals(view)), where, up)
+
+
+def _seen(view: View, draw: Draw, where: str, up: str | None) -> Prepared:
+    """What was drawn as the network reads it; `up` was up in the input."""
+    seen = _transformed(view, draw, where, _notes(view, draw))
     if up is None:
         return seen
-    return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, to, up)))
+    return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, view.up or "z", up)))
 
 
-def _notes(view: View, raw: Mesh | Cloud, draw: Draw) -> tuple[str, ...]:
+def _normals(view: View) -> Normals:
+    return "estimate" if view.normals else "none"
+
+
+def _notes(view: View, draw: Draw) -> tuple[str, ...]:
     notes = []
-    if view.normals and isinstance(raw, Cloud) and raw.normals is None:
+    if draw.shape.estimated:
         notes.append(ESTIMATED)
     if draw.shape.distinct < view.points:
         repeated = f"repeated some to get the {view.points} the network reads"
         notes.append(f"only {draw.shape.distinct} points; {repeated}")
-    if isinstance(raw, Cloud) and raw.unused:
-        notes.append(f"{raw.unused} not used")
+    if draw.shape.unused:
+        notes.append(f"{draw.shape.unused} not used")
     return tuple(notes)
 
 

@@ -22,6 +22,7 @@ from ..data.fields import Scan
 from ..data.remote import local_copy
 from ..data.scan_writer import ScanWriter
 from ..data.scans import iter_scan_chunks, read_scan, streamed_count
+from ..support.limits import Limits
 from ..support.memory import release_pages
 from ..support.printable import printable
 from ..support.workspace import Workspace, pieces
@@ -31,6 +32,7 @@ from .places import Place
 from .segmentation import Points, Report, check_features, label_points, most_points, point_view_of
 from .trained import pick_device
 
+BYTES_TO_READ = 300  # per point of a LAS or LAZ file that is read as a whole, with all its dimensions
 BYTES_IN_MEMORY = 120  # per point of a file that is read as a whole: positions, features, labels, votes
 
 
@@ -47,6 +49,7 @@ class SegmentQuestion:
         memory: Gigabytes.
         coloured: Colour the points by class.
         device: Device.
+        limits: What reading one file may take.
     """
 
     weights: str
@@ -57,6 +60,7 @@ class SegmentQuestion:
     memory: float = 4.0
     coloured: bool = False
     device: str | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass
@@ -98,7 +102,8 @@ def load_segmenter(question: SegmentQuestion) -> Segmenter:
 def label_place(segmenter: Segmenter, place: Place, out: Path, question: SegmentQuestion, done: Report) -> Labelled:
     """Label one file, which may be remote, and write the result, in a new folder if need be.
 
-    Every ValueError, which may be about options that do not fit this file, is a DataError that begins with its name.
+    Every ValueError, which may be about options that do not fit this file, is a DataError that begins with its name. So
+    is a lack of memory.
     """
     name = printable(place)
     try:
@@ -107,6 +112,8 @@ def label_place(segmenter: Segmenter, place: Place, out: Path, question: Segment
             answer = label_file(*segmenter, path, out, question, done)
     except ValueError as error:
         raise DataError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+    except MemoryError:
+        raise DataError(f"{name}: not enough memory to label it; --memory allows less") from None
     answer.file = str(place)
     return answer
 
@@ -165,7 +172,7 @@ def _opened(
 
     Then there is also a workspace on disk, which ends with them.
     """
-    large = question.memory * 1e9 / 4 / BYTES_IN_MEMORY
+    large = min(question.memory * 1e9 / 4 / BYTES_IN_MEMORY, question.limits.bytes_for(path) / BYTES_TO_READ)
     if (streamed_count(path) or 0) <= large:
         scan = read_scan(path, question.columns)
         positions = scan.points if question.up is None else turn(scan.points, question.up)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.errors import DataError
+from ..data.guard import guard_here
 from ..engine.job import MANIFEST, Failure, Job
 from ..support.memory import keep_freed_memory
 from ..support.printable import printable
@@ -39,6 +40,7 @@ class SegmentActor:
         self, question: SegmentQuestion, digest: str, outputs: Mapping[str, str | Failure], out: str, folder: str
     ) -> None:
         keep_freed_memory()
+        guard_here(question.limits)
         check_weights(question.weights, digest)
         if not Path(folder, MANIFEST).is_file():  # otherwise every machine would keep its scans for itself
             raise ValueError(f"out: expected a folder that every machine sees, got {printable(folder)}")
@@ -80,7 +82,7 @@ def segment_job(question: SegmentQuestion, outputs: Mapping[str, str | Failure],
         raise ValueError(f"shard: expected at least 1, got {shard}")
     load_segmenter(question)
     digest = digest_weights(question.weights)
-    known = {name: value for name, value in asdict(question).items() if name != "device"}
+    known = {name: value for name, value in asdict(question).items() if name not in ("device", "limits")}
     return Job(
         "segment predict",
         {**known, "weights_digest": digest, "results_digest": _digest(outputs)},

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data import guard
 from ..data.errors import DataError
-from ..data.files import READERS, named_errors, read_raw
+from ..data.files import READERS, named_errors, only_data_errors, read_raw
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud
 from ..data.scans import FORMATS, read_scan
 from ..support.printable import printable
-from ..support.workers import Announce, ProcessDied, run_in_order
 
 MOST_POINTS = 1_000_000  # that the page keeps of a cloud
 MOST_FACES = 5_000_000
-MOST_SECONDS = 120  # of computing time for one file
-MOST_MEMORY = 6 * 2**30  # bytes of addresses in the process that reads
 AT_ONCE = 2  # files
 
 _turn = threading.BoundedSemaphore(AT_ONCE)
@@ -61,38 +58,25 @@ def read_apart(
 ) -> Reading:
     """Read a file in a process of its own. Messages call it `name` (default: its path)."""
     shown = printable(path if name is None else name)
-    with _turn:
-        [(_, found)] = run_in_order(partial(_read, most=most, dimension=dimension, scan=scan), [[path]], 1)
-    if isinstance(found, ProcessDied):
-        reason = f"the process that read it died ({found}); the file may be damaged or too large for memory"
-        raise DataError(f"{shown}: {reason}")
-    if isinstance(found, str):
-        raise DataError(found.replace(printable(path), shown))
-    reading: Reading = found
+    try:
+        with _turn:
+            reading: Reading = guard.read_apart(_read, path, most, dimension, scan)
+    except DataError as error:
+        raise DataError(str(error).replace(printable(path), shown)) from None
     return reading
 
 
-def _read(chunk: list[Path], announce: Announce, most: int, dimension: int, scan: bool) -> list[Reading | str]:
-    """Run in a worker: what each file holds, or what is wrong with it."""
-    _limit_resources()
-    found: list[Reading | str] = []
-    for number, path in enumerate(chunk):
-        announce(number)
-        try:
-            with named_errors(printable(path)):
-                found.append(_bounded(_content(path, dimension, scan), most))
-        except DataError as error:
-            found.append(str(error))
-        except MemoryError:
-            found.append(f"{printable(path)}: not enough memory to read it")
-    return found
+def _read(path: Path, most: int, dimension: int, scan: bool) -> Reading:
+    """Run in the process that reads."""
+    with named_errors(printable(path)), only_data_errors(path):
+        return _bounded(_content(path, dimension, scan), most)
 
 
 def _content(path: Path, dimension: int, scan: bool) -> Reading:
     if dimension == 3:
         raw = read_raw(path)
         return _with_fields(path, raw) if scan and isinstance(raw, Cloud) else Reading(raw)
-    from ..clustering.fit import read_points  # loads torch, which other files do not need
+    from ..clustering.files import read_points
 
     return Reading(Cloud(read_points(path, dimension)))
 
@@ -130,15 +114,3 @@ def _bounded(reading: Reading, most: int) -> Reading:
         labels=some(reading.labels),
         features=features,
     )
-
-
-def _limit_resources() -> None:
-    """Bound time and memory, where the system can: a file of a few bytes may ask for any amount of either."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    for kind, most in ((resource.RLIMIT_AS, MOST_MEMORY), (resource.RLIMIT_CPU, MOST_SECONDS)):
-        _, hard = resource.getrlimit(kind)
-        if hard == resource.RLIM_INFINITY or hard > most:
-            resource.setrlimit(kind, (most, hard))

@@ -134,3 +134,33 @@ def test_a_panic_is_an_error_like_any_other():
 
     with pytest.raises(DataError, match="damaged LAZ data"), no_panics():
         raise PanicException
+
+
+def test_lengths_of_extended_records_that_lie(tmp_path):
+    data = bytearray(write_las(tmp_path / "a.las", random_points(5), "1.4"))
+    start = len(data)
+    data[235:247] = struct.pack("<QI", start, 1)
+    data += struct.pack("<H16sHQ32s", 0, b"someone", 1, 2**40, b"")
+    (tmp_path / "a.las").write_bytes(data)
+    with pytest.raises(DataError, match="extended record 1 claims to end at byte"):
+        next(las_chunks(tmp_path / "a.las", 10))
+
+
+def test_layers_of_all_chunks_are_walked_through(tmp_path):
+    """A file of three chunks is read; one whose last chunk claims too much is not."""
+    header = laspy.LasHeader(point_format=7, version="1.4")
+    header.add_extra_dim(laspy.ExtraBytesParams("own", "uint16"))
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = np.random.default_rng(0).normal(size=(3, 120_000))
+    las.write(str(tmp_path / "a.laz"))
+    assert sum(map(len, las_chunks(tmp_path / "a.laz", 50_000))) == 120_000
+    data = bytearray((tmp_path / "a.laz").read_bytes())
+    start = struct.unpack("<I", data[96:100])[0]
+    place = start + 8
+    head = las.point_format.size + 4
+    for _ in range(2):
+        place += head + 48 + sum(struct.unpack("<12I", data[place + head : place + head + 48]))
+    data[place + head : place + head + 4] = struct.pack("<I", 2**31)
+    (tmp_path / "b.laz").write_bytes(data)
+    with pytest.raises(DataError, match=r"a chunk claims layers of 2,147,\d+,\d+ bytes, which are not there"):
+        next(las_chunks(tmp_path / "b.laz", 10))

@@ -106,6 +106,6 @@ def test_columns_that_are_named_or_skipped(tmp_path):
 def test_where_rows_and_names_are(tmp_path):
     (tmp_path / "a.txt").write_text("# remark\nx y z\n\n1 2 3\n# between\n4 5 6\n")
     text = parse_text(tmp_path / "a.txt")
-    assert text.rows == [4, 6]
+    assert text.rows.tolist() == [4, 6]
     assert (text.heading, text.heading_at) == (["x", "y", "z"], 2)
     assert names_in(text) == (["x", "y", "z"], 2)

@@ -14,6 +14,7 @@ import numpy as np
 from ...support.memory import limited_memory
 from ...support.printable import brief, printable
 from ..errors import DataError
+from ..guard import read_file
 
 LARGEST = 1 << 31  # bytes per array; the largest one in ScanObjectNN has 0.3 GB
 ALWAYS_ALLOWED = 1 << 28  # bytes that any array may unpack to, however little it stores
@@ -31,6 +32,11 @@ class Clouds(NamedTuple):
 
 def read_hdf5(path: str | Path, classes: int) -> Clouds:
     """Read `data` (sets, n, 3), `label` (sets,) or (sets, 1) from 0 to classes - 1, and `normal` if present."""
+    clouds: Clouds = read_file(_read_hdf5, Path(path), classes)
+    return clouds
+
+
+def _read_hdf5(path: Path, classes: int) -> Clouds:
     with _open(path) as file:
         points = _read(file, "data", "f")
         if points.ndim != 3 or points.shape[2] != 3 or points.size == 0:
@@ -47,15 +53,15 @@ def read_hdf5(path: str | Path, classes: int) -> Clouds:
 
 
 @contextmanager
-def _open(path: str | Path) -> Iterator[Any]:
+def _open(path: Path) -> Iterator[Any]:
     """Open the file and turn any exception into a DataError that names it."""
     import h5py
 
     name = printable(path)
-    if not Path(path).is_file():
+    if not path.is_file():
         raise DataError(f"{name}: no such file")
     try:
-        budget = max(LARGEST, EXPANSION * Path(path).stat().st_size)
+        budget = max(LARGEST, EXPANSION * path.stat().st_size)
         with limited_memory(budget), h5py.File(path, "r") as file:
             yield file
     except DataError as error:

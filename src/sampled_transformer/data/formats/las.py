@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
+from ..limits import POINT_BYTES, check_need
 from .labelled import classes_in
 from .npz import LARGEST
 from .point_files import Cloud, missing_reader
@@ -19,13 +20,27 @@ from .point_files import Cloud, missing_reader
 SLICE = 500_000  # points to decode at a time
 CLASS_RECORD = "sampled-transf", 1  # user and record number of the record that names the classes
 LARGEST_LEGACY_CLASS = 31  # point formats 0 to 5 have five bits for the class
+EXTENDED = 60  # bytes of the header of an extended record
+EXTRA_BYTES = 14  # LASzip's number for extra bytes, which have a layer each
+LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}  # of points, colours, colours with infrared, and wave packets
 ANGLE_STEP = 0.006  # degrees per step of the scan angle in point formats 6 to 10
 
 
 def read_las(path: Path) -> Cloud:
     """Read the points, in the units of the file."""
+    check_las_need(path, POINT_BYTES)
     slices = [_points(part) for part in las_chunks(path, SLICE)]
     return Cloud(np.concatenate(slices) if slices else np.empty((0, 3)))
+
+
+def check_las_need(path: Path, per_point: int | None = None) -> None:
+    """Refuse a file whose points would not fit into the memory that it may take.
+
+    `per_point` is the memory of one point (default: its place and all its dimensions, as a scan has them, and a copy).
+    """
+    with open_las(path) as file:
+        count, dimensions = file.header.point_count, len(list(file.header.point_format.dimension_names))
+    check_need(count * (per_point or 2 * (24 + 5 * dimensions)), f"{count:,} points")
 
 
 def las_chunks(path: Path, size: int) -> Iterator[Any]:
@@ -52,6 +67,7 @@ def open_las(path: Path) -> Iterator[Any]:
         laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as file,  # LazrsParallel trusts the chunk table
     ):
         _check_compression(file.header)
+        _check_layers(path, file.header)
         yield file
 
 
@@ -123,8 +139,9 @@ def _check_header(path: Path) -> None:
     header_size, data_start, record_count, kind, point_size, count = struct.unpack("<HIIBHI", head[94:111])
     if head[25] >= 4:  # minor version
         extended_start, extended_records, count = struct.unpack("<QIQ", head[235:255])
-        if extended_records and extended_start + 60 * extended_records > size:
+        if extended_records and extended_start + EXTENDED * extended_records > size:
             raise DataError(f"header claims {extended_records} extended records, more than the file can hold")
+        _check_extended(path, extended_start, extended_records, size)
     if header_size > data_start or data_start > size or 54 * record_count > data_start - header_size:
         raise DataError(f"damaged: header claims {record_count} records before byte {data_start} of {size}")
     is_compressed = kind & 0x80
@@ -134,8 +151,21 @@ def _check_header(path: Path) -> None:
         _check_chunk_table(path, data_start, size)
 
 
-def _check_chunk_table(path: Path, data_start: int, size: int) -> None:
-    """Check LASzip's chunk table. Its offset is stored before the points, or in the last bytes of a streamed file."""
+def _check_extended(path: Path, place: int, records: int, size: int) -> None:
+    """Check the lengths of extended records: laspy makes room for a record before it looks whether there is one."""
+    with open(path, "rb") as file:
+        for number in range(1, records + 1):
+            file.seek(place)
+            place += EXTENDED + struct.unpack("<20xQ", file.read(28).ljust(28, b"\0"))[0]
+            if place > size:
+                raise DataError(f"extended record {number} claims to end at byte {place} of {size}")
+
+
+def _check_chunk_table(path: Path, data_start: int, size: int) -> int:
+    """Check LASzip's chunk table, and return its place.
+
+    Its offset is stored before the points, or in the last bytes of a streamed file.
+    """
     with open(path, "rb") as file:
         place = -1
         for pointer in (data_start, size - 8):
@@ -148,6 +178,7 @@ def _check_chunk_table(path: Path, data_start: int, size: int) -> None:
         chunks = struct.unpack("<I", file.read(4))[0]
     if chunks > size:
         raise DataError(f"chunk table claims {chunks} chunks, more than the file can hold")
+    return int(place)
 
 
 def _check_compression(header: Any) -> None:
@@ -158,3 +189,26 @@ def _check_compression(header: Any) -> None:
         sizes = struct.unpack(f"<{3 * count}H", data[34:])[1::3] if len(data) == 34 + 6 * count else ()
         if count == 0 or sum(sizes) != header.point_format.size:
             raise DataError("damaged LASzip record")
+
+
+def _check_layers(path: Path, header: Any) -> None:
+    """Walk through the chunks of a layered file: lazrs allocates what a chunk claims of its layers.
+
+    A chunk is its first point as it is, the number of its points, the size of every layer, and the layers.
+    """
+    records = header.vlrs.get("LasZipVlr")
+    if not records or header.point_format.id < 6 or not header.point_count:
+        return
+    items = struct.iter_unpack("<HHH", records[0].record_data[34:])
+    layers = sum(size if kind == EXTRA_BYTES else LAYERS.get(kind, 0) for kind, size, _ in items)
+    head = header.point_format.size + 4 + 4 * layers
+    place = header.offset_to_point_data + 8
+    end = _check_chunk_table(path, header.offset_to_point_data, os.path.getsize(path))
+    with open(path, "rb") as file:
+        while place < end:
+            file.seek(place)
+            words = file.read(head)[header.point_format.size :].ljust(4 + 4 * layers, b"\0")
+            size = sum(struct.unpack(f"<{1 + layers}I", words)[1:])
+            place += head + size
+            if place > end:
+                raise DataError(f"damaged LAZ data: a chunk claims layers of {size:,} bytes, which are not there")

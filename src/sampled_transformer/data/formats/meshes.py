@@ -1,6 +1,6 @@
 """Triangle meshes: drawing points from the surface, and the OFF format.
 
-Other mesh formats: ply.py reads PLY, scenes.py reads STL, OBJ and GLTF.
+Other mesh formats: ply.py reads PLY, obj.py OBJ, stl.py STL, and scenes.py GLTF.
 """
 
 from __future__ import annotations

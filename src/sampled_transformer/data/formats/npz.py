@@ -21,6 +21,7 @@ import numpy as np
 from ...support.atomic import atomic_write
 from ...support.printable import brief, printable
 from ..errors import DataError
+from ..limits import too_much_memory
 
 EXPANSION = 100  # packs compress 1.2 to 3 times, columns of padded names up to 50 times
 ALWAYS_ALLOWED = 2**28  # bytes that any archive may unpack to, however small it is
@@ -56,7 +57,7 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise DataError(f"{printable(path)}: {error.strerror or error}") from None
     except MemoryError:
-        raise DataError(f"{printable(path)}: expected arrays that fit into memory, got larger ones") from None
+        raise DataError(f"{printable(path)}: {too_much_memory()}") from None
     except Exception as error:  # the header is a Python literal, and damaged ones raise whatever its parser raises
         reason = brief(" ".join(str(error).split()), 200)
         raise DataError(f"{printable(path)}: damaged file ({reason or type(error).__name__})") from None
@@ -106,11 +107,19 @@ def _read_body(stream: IO[bytes], header: Header) -> np.ndarray:
     return array
 
 
-def read_array(path: str | Path, structured: bool = False) -> np.ndarray:
-    """Read the array in a .npy file. With `structured`, its rows may consist of named numbers."""
+def read_array(
+    path: str | Path, structured: bool = False, check: Callable[[dict[str, Header]], None] | None = None
+) -> np.ndarray:
+    """Read the array in a .npy file. With `structured`, its rows may consist of named numbers.
+
+    `check` is as in `read_arrays`.
+    """
     path = Path(path)
     with _one_line_errors(path), open(path, "rb") as stream:
-        return _read_body(stream, _read_header(stream, os.fstat(stream.fileno()).st_size, structured))
+        header = _read_header(stream, os.fstat(stream.fileno()).st_size, structured)
+        if check is not None:
+            check({"": header})
+        return _read_body(stream, header)
 
 
 def array_names(path: str | Path) -> list[str]:

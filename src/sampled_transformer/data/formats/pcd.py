@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DataError
+from ..limits import POINT_BYTES, check_need
 from .npz import EXPANSION
 from .point_files import Cloud, missing_reader, named_columns
 
 LONGEST_HEADER = 10_000  # lines; comments may name classes
+MOST_ENTRIES = 10  # lines of a header that are no comments; pypcd4 takes what follows for data
 PADDING = "#$%&~~"  # how pypcd4 names fields called _, which have no meaning
 
 
@@ -48,6 +50,8 @@ def parse_pcd(path: Path) -> PcdTable:
             if not line or len(lines) > LONGEST_HEADER:
                 raise DataError("not a PCD file; expected a header that ends with a DATA line")
             lines.append(line.strip())
+        if sum(bool(line) and not line.startswith("#") for line in lines) > MOST_ENTRIES:
+            raise DataError(f"expected at most {MOST_ENTRIES} entries in the header, got more")
         start = file.tell()
         header = MetaData.parse_header(lines)
         available = os.fstat(file.fileno()).st_size - start
@@ -62,6 +66,7 @@ def parse_pcd(path: Path) -> PcdTable:
             claims = f"header claims {header.points} points, the data block claims {claimed} bytes"
             raise DataError(f"truncated or damaged: {claims}")
         needed //= EXPANSION  # LZF compresses at most 90 times
+    check_need(header.points * (row + POINT_BYTES), f"{header.points:,} points of {row} bytes")
     if needed > available:
         raise DataError(f"header claims {header.points} points, but only {available} bytes follow")
     cloud = PointCloud.from_path(path)

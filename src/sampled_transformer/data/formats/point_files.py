@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import DataError
-from .npz import array_names, read_array, read_arrays
+from ..limits import POINT_BYTES, check_need
+from .npz import Header, array_names, read_array, read_arrays
 
 NORMAL_NAMES = (("nx", "ny", "nz"), ("normal_x", "normal_y", "normal_z"), ("normalx", "normaly", "normalz"))
 ARRAY_NAMES = ("points", "vertices", "xyz", "positions", "pos", "pc", "pointcloud", "data", "arr_0")
@@ -81,7 +82,14 @@ def table_fields(table: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
 
 def read_npy(path: Path) -> Cloud:
     """Read one array (n, 3) or wider; `split_columns` interprets its columns."""
-    return split_columns(read_array(path))
+    return split_columns(read_array(path, check=_check_need))
+
+
+def _check_need(headers: dict[str, Header]) -> None:
+    """Refuse arrays that would not fit into memory once their numbers are float64."""
+    stored = sum(header.size for header in headers.values())
+    rows = max((header.shape[0] for header in headers.values() if header.shape), default=0)
+    check_need(stored + POINT_BYTES * rows, f"arrays of {stored:,} bytes with {rows:,} rows")
 
 
 def read_npz(path: Path) -> tuple[Cloud, np.ndarray | None]:
@@ -90,7 +98,7 @@ def read_npz(path: Path) -> tuple[Cloud, np.ndarray | None]:
     points = points_name(available)
     normals = [name for name in ARRAY_NORMAL_NAMES if name in available][:1]
     faces = [name for name in FACE_NAMES if name in available][:1]
-    arrays = read_arrays(path, names=[points, *normals, *faces])
+    arrays = read_arrays(path, _check_need, [points, *normals, *faces])
     cloud = split_columns(arrays[points])
     if normals:
         cloud = Cloud(cloud.points, arrays[normals[0]], cloud.unused)
@@ -117,7 +125,7 @@ def npz_fields(path: Path) -> tuple[dict[str, np.ndarray], dict[int, str]]:
     points = points_name(available)
     if any(name in available for name in FACE_NAMES):
         raise DataError(NOT_A_SCAN)
-    arrays = read_arrays(path)
+    arrays = read_arrays(path, _check_need)
     table = arrays.pop(points)
     names = column_names(table)
     fields = {name: table[:, place] for place, name in enumerate(names)}
@@ -142,7 +150,7 @@ def npz_fields(path: Path) -> tuple[dict[str, np.ndarray], dict[int, str]]:
 
 def npy_fields(path: Path, columns: list[str] | None = None) -> dict[str, np.ndarray]:
     """Read one array: the fields of a structured one by name, or the columns of a table, as `columns` names them."""
-    array = read_array(path, structured=True)
+    array = read_array(path, structured=True, check=_check_need)
     if array.dtype.names is None:
         return table_fields(array, columns or [])
     if columns is not None:

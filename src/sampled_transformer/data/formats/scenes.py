@@ -1,4 +1,4 @@
-"""STL, OBJ and GLB/GLTF files, read with trimesh, plus the checks that trimesh omits."""
+"""GLB and GLTF files, read with trimesh, plus the checks that trimesh omits."""
 
 from __future__ import annotations
 
@@ -11,27 +11,16 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..errors import DataError
+from ..limits import check_need
 from .meshes import Mesh
 from .point_files import Cloud
 
 LARGEST_SCENE = 50_000_000  # vertices, counting every copy of a part
+MOST_STEPS = 1_000_000  # up to the root from all nodes together; trimesh walks them one by one
+WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}  # values per element
+VALUE_BYTES = 16  # of one value of an accessor: as it is stored, and as the float64 or int64 that it becomes
+VERTEX_BYTES = 200  # of one vertex of a part while parts are moved to their places and joined
 COMPRESSIONS = {"KHR_draco_mesh_compression", "EXT_meshopt_compression"}
-
-
-def read_stl(path: Path) -> Mesh | Cloud:
-    """Read STL, binary or text."""
-    data = path.read_bytes()
-    count = struct.unpack("<I", data[80:84])[0] if len(data) >= 84 else 0
-    if count and len(data) == 84 + 50 * count:
-        record = np.dtype([("normal", "<f4", 3), ("corner", "<f4", (3, 3)), ("attribute", "<u2")])
-        corners = np.frombuffer(data, record, offset=84)["corner"].reshape(-1, 3)
-        return Mesh(corners.astype(np.float64), np.arange(3 * count).reshape(-1, 3))
-    if not data[:512].lstrip().lower().startswith(b"solid"):
-        size = f"{84 + 50 * count} bytes, but the file has {len(data)} bytes"
-        raise DataError(f"header claims {count} triangles, which is {size}")
-    if b"endsolid" not in data[-1000:].lower():
-        raise DataError("truncated: no endsolid")
-    return read_with_trimesh(path)
 
 
 def read_gltf(path: Path) -> Mesh | Cloud:
@@ -84,20 +73,6 @@ def _joined_cloud(parts: list[tuple[np.ndarray, Any]]) -> Cloud:
     return Cloud(np.concatenate([trimesh.transform_points(vertices, matrix) for matrix, vertices in clouds]))
 
 
-def read_obj(path: Path) -> Mesh | Cloud:
-    """Read OBJ. Without faces it is a cloud, and keeps its normals if it has one per vertex."""
-    lines = [
-        line.split() for line in path.read_bytes().splitlines() if line.lstrip()[:2] in (b"v ", b"vn", b"f ", b"f\t")
-    ]
-    if any(words[0] == b"f" for words in lines):
-        return read_with_trimesh(path)
-    points, normals = ([words[1:4] for words in lines if words[0] == key] for key in (b"v", b"vn"))
-    if any(len(row) != 3 for row in points + normals):
-        raise DataError("expected three coordinates per vertex")
-    table = np.array(points, dtype=np.float64).reshape(-1, 3)
-    return Cloud(table, np.array(normals, dtype=np.float64) if len(normals) == len(points) > 0 else None)
-
-
 def _check_gltf(path: Path) -> None:
     """Refuse what trimesh misreads: it reads compressed geometry as zeros and allocates whatever an accessor claims."""
     data = path.read_bytes()
@@ -106,6 +81,13 @@ def _check_gltf(path: Path) -> None:
         length, json_length = struct.unpack("<8xII", data[:16].ljust(16, b"\0"))
         if length > size:
             raise DataError(f"truncated: header claims {length} bytes, but the file has {size}")
+        place = 12
+        while (
+            place < length and place + 8 <= size
+        ):  # trimesh makes room for a chunk before it looks whether there is one
+            place += 8 + struct.unpack("<I", data[place : place + 4])[0]
+        if place > size:
+            raise DataError(f"truncated: the chunks claim {place} bytes, but the file has {size}")
         data = data[20 : 20 + json_length]
     tree = json.loads(data.decode("utf-8"))
     if not isinstance(tree, dict):
@@ -116,6 +98,41 @@ def _check_gltf(path: Path) -> None:
     for accessor in tree.get("accessors", ()):
         if "bufferView" not in accessor and accessor["count"] > size:
             raise DataError(f"an accessor without data claims {accessor['count']} values")
+    _check_need(tree)
+    _check_nodes(tree.get("nodes", []))
+
+
+def _check_need(tree: dict[str, Any]) -> None:
+    """Refuse what would not fit into memory: strides may overlap, and parts and nodes may share data."""
+    views = sum(max(0, int(view["byteLength"])) for view in tree.get("bufferViews", []))
+    check_need(views, f"{len(tree.get('bufferViews', [])):,} views of buffers")
+    accessors = tree.get("accessors", [])
+    counts = [max(0, int(accessor["count"])) for accessor in accessors]
+    values = sum(count * WIDTHS[accessor["type"]] for accessor, count in zip(accessors, counts, strict=True))
+    check_need(VALUE_BYTES * values, f"{len(counts):,} accessors with {values:,} values")
+    vertices = [
+        sum(counts[part["attributes"]["POSITION"]] for part in mesh["primitives"] if "POSITION" in part["attributes"])
+        for mesh in tree.get("meshes", [])
+    ]
+    check_need(VERTEX_BYTES * sum(vertices), f"meshes with {sum(vertices):,} vertices")
+    shown = sum(vertices[node["mesh"]] for node in tree.get("nodes", []) if "mesh" in node)
+    check_need(VERTEX_BYTES * shown, f"{len(tree.get('nodes', [])):,} nodes with {shown:,} vertices")
+
+
+def _check_nodes(nodes: list[dict[str, Any]]) -> None:
+    """Refuse nodes that are nested so deeply that finding their places takes minutes, and those that go in circles."""
+    above = {child: number for number, node in enumerate(nodes) for child in node.get("children", ())}
+    depth: dict[int, int] = {}
+    for number in range(len(nodes)):
+        way = [number]
+        while way[-1] not in depth and way[-1] in above:
+            way.append(above[way[-1]])
+            if len(way) > len(nodes):
+                raise DataError("expected a tree of nodes, got a circle")
+        known = depth.get(way[-1], 0)
+        depth |= {node: known + steps for steps, node in enumerate(reversed(way))}
+    if sum(depth.values()) > MOST_STEPS:
+        raise DataError(f"too large a tree: {len(nodes):,} nodes, nested up to {max(depth.values()):,} deep")
 
 
 class _SiblingFiles:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import DataError
+from ..limits import POINT_BYTES, check_need
 from .point_files import Cloud, named_columns, split_columns, table_fields
 
 COMMENT = ("#", "//")
@@ -17,7 +19,7 @@ class TextTable(NamedTuple):
     """The numbers in a text file, and what stands above them. Lines count from 1."""
 
     table: np.ndarray  # float64 (rows, columns)
-    rows: list[int]  # the line of each row
+    rows: np.ndarray  # the line of each row, int64 (rows,)
     names: list[str]  # words of the last line above the numbers, whether it is a heading or a comment
     named_at: int  # its line, 0 without one
     heading: list[str]  # words of the only line of text above the numbers that is no comment
@@ -43,28 +45,35 @@ def parse_text(path: Path) -> TextTable:
     text = path.read_bytes().decode("utf-8-sig", "replace")
     if "\0" in text:
         raise DataError("expected text, got binary data")
-    lines = [(number, line.strip().rstrip(",;")) for number, line in enumerate(text.splitlines(), 1)]
-    lines = [(number, line) for number, line in lines if line]
+    lines = text.splitlines()  # blank ones cost next to nothing
+    del text
     names: list[str] = []
     heading: list[str] = []
-    rows: list[tuple[int, str]] = []
     headings = named_at = heading_at = 0
-    for number, line in lines:
-        if rows and not line.startswith(COMMENT):
-            rows.append((number, line))
-        elif not rows and (line.startswith(COMMENT) or not any(map(is_number, split_line(line)))):
-            names, named_at = split_line(line.lstrip("#/ ")), number
-            if not line.startswith(COMMENT):
-                headings, heading, heading_at = headings + 1, names, number
-        elif not rows:
-            rows.append((number, line))
+    begin = len(lines)
+    for number, line in enumerate(map(_content, lines), 1):
+        if not line:
+            continue
+        if not line.startswith(COMMENT) and any(map(is_number, split_line(line))):
+            begin = number - 1
+            break
+        names, named_at = split_line(line.lstrip("#/ ")), number
+        if not line.startswith(COMMENT):
+            headings, heading, heading_at = headings + 1, names, number
     if headings > 1:
         raise DataError(f"expected at most 1 line of text before the numbers, got {headings}")
-    if len(rows) > 1 and len(split_line(rows[0][1])) == 1:
-        claim = rows.pop(0)[1]
+    rows = np.flatnonzero(np.fromiter(map(len, lines), np.int64, len(lines))) + 1  # there may be millions of blank ones
+    below = ((number, _content(lines[number - 1])) for number in rows[rows > begin].tolist())
+    rows = np.fromiter((number for number, line in below if line and not line.startswith(COMMENT)), np.int64)
+    if len(rows) > 1 and len(split_line(_content(lines[rows[0] - 1]))) == 1:
+        claim, rows = _content(lines[rows[0] - 1]), rows[1:]
         if claim != str(len(rows)):
             raise DataError(f"header claims {claim} points, but {len(rows)} lines follow")
-    return TextTable(_table(rows), [number for number, _ in rows], names, named_at, heading, heading_at)
+    return TextTable(_table(lines, rows), rows, names, named_at, heading, heading_at)
+
+
+def _content(line: str) -> str:
+    return line.strip().rstrip(",;")
 
 
 def names_in(text: TextTable) -> tuple[list[str], int]:
@@ -102,19 +111,23 @@ def is_number(word: str) -> bool:
     return True
 
 
-def _table(rows: list[tuple[int, str]]) -> np.ndarray:
-    """Parse the numbers, (rows, columns). If that fails, find the faulty line and name it."""
-    if not rows:
+def _table(lines: list[str], rows: np.ndarray) -> np.ndarray:
+    """Parse the numbers of these lines, (rows, columns). If that fails, find the faulty line and name it."""
+    if not len(rows):
         raise DataError("expected at least one line of numbers, got none")
-    first = rows[0][1]
+    first = _content(lines[rows[0] - 1])
     delimiter = ";" if ";" in first else "," if "," in first else None
-    if delimiter == ";":
-        rows = [(number, line.replace(",", ".")) for number, line in rows]
+
+    def contents() -> Iterator[str]:
+        found = (_content(lines[number - 1]) for number in rows.tolist())
+        return (line.replace(",", ".") for line in found) if delimiter == ";" else found
+
+    width = len(first.split(delimiter))
+    check_need(8 * width * len(rows) + POINT_BYTES * len(rows), f"{len(rows):,} lines of {width:,} numbers")
     try:
-        return np.loadtxt([line for _, line in rows], delimiter=delimiter, comments=None, ndmin=2)
+        return np.loadtxt(contents(), delimiter=delimiter, comments=None, ndmin=2)
     except ValueError:
-        width = len(first.split(delimiter))
-        for number, line in rows:
+        for number, line in zip(rows.tolist(), contents(), strict=True):
             words = line.split(delimiter)
             bad = [word for word in words if not is_number(word)]
             if bad:

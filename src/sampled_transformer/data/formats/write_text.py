@@ -27,7 +27,7 @@ def write_text(path: Path, file: BinaryIO, labelled: Labelled) -> None:
     first = lines[text.rows[0] - 1]
     separator = ";" if ";" in first else "," if "," in first else "\t" if "\t" in first.strip() else " "
     decimal_comma = separator == ";" and "," in first
-    for row, number in enumerate(text.rows):
+    for row, number in enumerate(text.rows.tolist()):
         old = {place: column[row] for place, column in replaced.items()}
         lines[number - 1] = _line(
             lines[number - 1], old, [column[row] for column in appended.values()], separator, decimal_comma

@@ -1,0 +1,248 @@
+"""Read files in a process of its own, with a limit of memory and time: `with guarded(Limits()): ...`.
+
+Within the block, a file that kills its reader, hangs it or asks for gigabytes costs one DataError. The process stays
+for the next file, and another takes its place if it dies. Without such a block, readers run in this process and only
+compare what headers claim with the limits.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..support.apart import SECONDS_TO_START, Apart, Died, TimeUp
+from ..support.limits import Limits
+from ..support.memory import limited_memory
+from ..support.printable import printable
+from .errors import DataError
+from .limits import allowance, budget
+
+# What readers import, by suffix: before the memory is limited, because a half-imported library stays broken.
+LIBRARIES = {
+    **dict.fromkeys((".las", ".laz"), ("laspy", "lazrs")),
+    **dict.fromkeys((".glb", ".gltf"), ("trimesh",)),
+    ".pcd": ("pypcd4",),
+    **dict.fromkeys((".h5", ".hdf5"), ("h5py",)),
+}
+
+
+class Guard:
+    """Processes that read files, as many as threads ask at once."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._lock = threading.Lock()
+        self._idle: list[Apart] = []
+        self._owner = os.getpid()
+
+    def warm(self) -> None:
+        """Start a process that will be needed soon."""
+        self._put_back(self._idle_or_new())
+
+    def read(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
+        """The result of function(path, *arguments) in another process, or a DataError."""
+        memory, seconds = self.limits.bytes_for(path), self.limits.seconds_for(path)
+        reader = self._take(function, path)
+        try:
+            with self._errors(path, memory):
+                return reader.call(read_limited, (function, path, arguments, memory), seconds)
+        finally:
+            self._put_back(reader)
+
+    def read_pieces(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Iterator[Any]:
+        """What the iterator function(path, *arguments) yields in another process."""
+        memory, seconds = self.limits.bytes_for(path), self.limits.seconds_for(path)
+        reader = self._take(function, path)
+        try:
+            with self._errors(path, memory):
+                yield from reader.stream(read_pieces_limited, (function, path, arguments, memory), seconds)
+        finally:
+            self._put_back(reader)
+
+    def stop(self) -> None:
+        """End the processes that wait."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for reader in idle:
+            reader.stop()
+
+    @contextmanager
+    def _errors(self, path: Path, memory: int) -> Iterator[None]:
+        try:
+            yield
+        except TimeUp:
+            raise DataError(f"{printable(path)}: {too_slow(self.limits, path)}") from None
+        except Died as how:
+            raise DataError(f"{printable(path)}: {reason_of_death(str(how), memory)}") from None
+
+    def _take(self, function: Callable[..., Any], path: Path) -> Apart:
+        """A process that has imported all that the call needs: imports count neither as time nor as memory."""
+        reader = self._idle_or_new()
+        need = function, path.suffix.lower()
+        if need not in reader.prepared:
+            try:
+                reader.call(import_libraries, (path, function), SECONDS_TO_START)
+            except (Died, TimeUp) as how:
+                raise OSError(f"could not start a process that reads files ({how})") from None
+            reader.prepared.add(need)
+        return reader
+
+    def _idle_or_new(self) -> Apart:
+        with self._lock:
+            if self._owner != os.getpid():  # after a fork, the processes belong to the other one
+                self._owner, self._idle = os.getpid(), []
+            while self._idle:
+                reader = self._idle.pop()
+                if reader.is_alive:
+                    return reader
+                reader.stop()
+        return Apart()
+
+    def _put_back(self, reader: Apart) -> None:
+        if reader.is_alive:
+            with self._lock:
+                self._idle.append(reader)
+        else:
+            reader.stop()
+
+
+class Expendable:
+    """Reads in this process, which others start again if it dies. Its limits are those of a `Guard`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+
+    def read(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
+        with _alarm(self.limits.seconds_for(path)):
+            return read_limited(function, path, arguments, self.limits.bytes_for(path))
+
+    def read_pieces(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Iterator[Any]:
+        with _alarm(self.limits.seconds_for(path)):
+            yield from read_pieces_limited(function, path, arguments, self.limits.bytes_for(path))
+
+    def warm(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+_guard: Guard | Expendable | None = None
+_spare: Guard | None = None  # for what is always read apart
+
+
+@contextmanager
+def guarded(limits: Limits | None = None) -> Iterator[Guard]:
+    """Read every file in a process of its own within the block, in all threads of this process."""
+    global _guard
+    before, own = _guard, Guard(limits or Limits())
+    _guard = own
+    try:
+        yield own
+    finally:
+        _guard = before
+        own.stop()
+
+
+def guard_here(limits: Limits, expendable: bool = False) -> None:
+    """Guard this process for good, which others have started; nothing changes if it is guarded with these limits.
+
+    Args:
+        limits: Of each file.
+        expendable: Read in this process: it may die, and whoever started it goes on.
+    """
+    global _guard
+    kind = Expendable if expendable else Guard
+    if type(_guard) is not kind or _guard.limits != limits:
+        _guard = kind(limits)
+        _guard.warm()
+
+
+def current_limits() -> Limits:
+    """The limits that hold here."""
+    return Limits() if _guard is None else _guard.limits
+
+
+def read_file(function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
+    """The result of function(path, *arguments), in another process if this one is guarded."""
+    if _guard is not None:
+        return _guard.read(function, path, *arguments)
+    with budget(Limits().bytes_for(path)):
+        return function(path, *arguments)
+
+
+def read_pieces(function: Callable[..., Any], path: Path, *arguments: Any) -> Iterator[Any]:
+    """What the iterator function(path, *arguments) yields, in another process if this one is guarded."""
+    yield from function(path, *arguments) if _guard is None else _guard.read_pieces(function, path, *arguments)
+
+
+def read_apart(function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
+    """The result of function(path, *arguments) in another process, even if this one is not guarded."""
+    global _spare
+    if _guard is not None:
+        return _guard.read(function, path, *arguments)
+    _spare = _spare or Guard(Limits())
+    return _spare.read(function, path, *arguments)
+
+
+def read_limited(function: Callable[..., Any], path: Path, arguments: tuple[Any, ...], memory: int) -> Any:
+    """Run in the process that reads: the result, or a DataError if it needs more memory."""
+    import_libraries(path)
+    try:
+        with budget(memory), limited_memory(memory):
+            return function(path, *arguments)
+    except MemoryError:
+        raise DataError(f"{printable(path)}: reading it takes more than {allowance(memory)}") from None
+
+
+def read_pieces_limited(
+    function: Callable[..., Any], path: Path, arguments: tuple[Any, ...], memory: int
+) -> Iterator[Any]:
+    """The same for an iterator. Only a piece is in memory, so what the header claims of the whole does not count."""
+    import_libraries(path)
+    try:
+        with limited_memory(memory):
+            yield from function(path, *arguments)
+    except MemoryError:
+        raise DataError(f"{printable(path)}: reading it takes more than {allowance(memory)}") from None
+
+
+def import_libraries(path: Path, _function: Callable[..., Any] | None = None) -> None:
+    """Import what a file needs; the function is imported already when it comes here."""
+    for name in LIBRARIES.get(path.suffix.lower(), ()):
+        if find_spec(name) is not None:
+            import_module(name)
+
+
+def reason_of_death(how: str, memory: int) -> str:
+    """Why there is nothing from a process that died while it read a file."""
+    return f"the process that read it died ({how}); the file may be damaged, or need more than {allowance(memory)}"
+
+
+def too_slow(limits: Limits, path: Path) -> str:
+    """Why there is nothing from a process that was ended because of its time."""
+    return f"reading it takes more than {limits.seconds_for(path):g} s; --reading.seconds allows more"
+
+
+def explain_death(how: str, path: Path, limits: Limits) -> str:
+    """The line about a file whose process died, be it by the alarm or not."""
+    late = hasattr(signal, "SIGALRM") and how == f"signal {signal.SIGALRM.value}"
+    return f"{printable(path)}: {too_slow(limits, path) if late else reason_of_death(how, limits.bytes_for(path))}"
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """End this process if the block takes longer, where the system can. Only a signal stops a native library."""
+    if not hasattr(signal, "setitimer"):  # Windows
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

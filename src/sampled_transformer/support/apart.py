@@ -1,0 +1,191 @@
+"""Call functions in a process of its own that stays: `Apart`. What happens there costs only the call.
+
+The process is small, because it imports only what the functions need, and it does not run the caller's script again. It
+ends when its caller closes the pipe or dies. Calls and results are pickled between the two; nothing of it is a file.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from .workers import SINGLE_THREAD
+
+START = "import sys; sys.path[:] = {path!r}; from sampled_transformer.support.apart import serve; serve()"
+SECONDS_TO_START = 120  # on a machine that is busy
+GRACE = 10  # seconds after which a process whose caller is gone ends itself
+LARGE = 2**29  # bytes; a process that once had that much is not used again, because freed memory may stay with it
+
+
+class Died(Exception):
+    """The process died during the call; the text says how."""
+
+
+class TimeUp(Exception):
+    """The call took longer than it may."""
+
+
+class Apart:
+    """A process that calls functions, one at a time.
+
+    Functions are found by their module and name, so they have to be at the top of a module.
+    """
+
+    def __init__(self) -> None:
+        environment = {**os.environ, **dict.fromkeys(SINGLE_THREAD, "1")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START.format(path=[place or os.getcwd() for place in sys.path])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,  # Ctrl-C in a terminal is for the caller, who ends this process
+        )
+        self.is_ready = self.is_used_up = self.is_late = False
+        self.prepared: set[Any] = set()  # for the caller to remember what the process has imported
+
+    @property
+    def is_alive(self) -> bool:
+        return not self.is_used_up and self.process.poll() is None
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float) -> Any:
+        """The result of function(*arguments), or what it raises; `Died` or `TimeUp` if there is neither."""
+        self._send(function, arguments, seconds)
+        return self._receive(seconds)[1]
+
+    def stream(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float) -> Iterator[Any]:
+        """What the iterator function(*arguments) yields; each item may take `seconds`."""
+        self._send(function, arguments, seconds)
+        finished = False
+        try:
+            while (found := self._receive(seconds))[0] == "part":
+                yield found[1]
+            finished = True
+        finally:
+            if not finished:  # what it would still send is nobody's any more
+                self.stop()
+
+    def stop(self) -> None:
+        self.is_used_up = True
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+    def _send(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float) -> None:
+        if not self.is_ready:
+            try:
+                self._receive(SECONDS_TO_START)
+            except (Died, TimeUp) as how:
+                raise OSError(f"could not start a process that reads files ({how})") from None
+            self.is_ready = True
+        assert self.process.stdin is not None
+        request = pickle.dumps((function, tuple(arguments)))
+        try:
+            pickle.dump((os.getcwd(), seconds, request), self.process.stdin)
+            self.process.stdin.flush()
+        except OSError:
+            raise self._died() from None
+        except BaseException:  # Ctrl-C in the middle of a message
+            self.stop()
+            raise
+
+    def _receive(self, seconds: float) -> tuple[str, Any]:
+        assert self.process.stdout is not None
+        timer = threading.Timer(seconds, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            kind, value, is_last = pickle.load(self.process.stdout)
+        except Exception:
+            raise TimeUp(f"{seconds:g}") if self.is_late else self._died() from None
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            timer.cancel()
+            timer.join()
+            self.is_used_up |= self.is_late
+        self.is_used_up |= is_last
+        if kind == "raised":
+            raise value
+        return kind, value
+
+    def _expire(self) -> None:
+        self.is_late = True
+        self.process.kill()
+
+    def _died(self) -> Died:
+        self.is_used_up = True
+        try:
+            code = self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:  # it closed its pipe, but lives
+            self.stop()
+            return Died("it stopped answering")
+        return Died(f"signal {-code}" if code < 0 else f"exit code {code}")
+
+
+def serve() -> None:
+    """The loop of the process: call what is asked for, and answer."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever libraries print goes nowhere
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _answer(answers, "ready", None)
+    while True:
+        try:
+            folder, seconds, request = pickle.load(sys.stdin.buffer)
+        except (EOFError, pickle.UnpicklingError):  # the caller is gone
+            return
+        try:
+            with suppress(OSError):
+                os.chdir(folder)
+            _wake_in(seconds)
+            function, arguments = pickle.loads(request)
+            result = function(*arguments)
+            if isinstance(result, Iterator):
+                for part in result:
+                    _answer(answers, "part", part)
+                    _wake_in(seconds)
+                result = None
+            _answer(answers, "value", result, was_large())
+        except OSError as error:
+            if answers.closed or isinstance(error, BrokenPipeError):
+                return
+            _answer(answers, "raised", error, was_large())
+        except Exception as error:
+            _answer(answers, "raised", error, was_large())
+        finally:
+            _wake_in(0)
+
+
+def _answer(answers: Any, kind: str, value: Any, is_last: bool = False) -> None:
+    try:
+        pickle.dump((kind, value, is_last), answers, protocol=5)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        if kind != "raised":
+            raise
+        pickle.dump((kind, RuntimeError(f"{type(value).__name__}: {value}"), True), answers, protocol=5)
+    answers.flush()
+
+
+def _wake_in(seconds: float) -> None:
+    """End this process after that time and a grace, should the caller no longer be there to do it; 0 never does."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds + GRACE if seconds else 0)
+
+
+def was_large() -> bool:
+    """Whether this process once had so much memory that it should not be used again."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) > LARGE
