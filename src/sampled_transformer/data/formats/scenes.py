@@ -82,9 +82,7 @@ def _check_gltf(path: Path) -> None:
         if length > size:
             raise DataError(f"truncated: header claims {length} bytes, but the file has {size}")
         place = 12
-        while (
-            place < length and place + 8 <= size
-        ):  # trimesh makes room for a chunk before it looks whether there is one
+        while place + 8 <= size:  # trimesh makes room for a chunk before it looks whether there is one
             place += 8 + struct.unpack("<I", data[place : place + 4])[0]
         if place > size:
             raise DataError(f"truncated: the chunks claim {place} bytes, but the file has {size}")
