@@ -62,7 +62,7 @@ def chart(rows: Rows, key: str, title: str) -> Any:
 
 
 def _cells(rows: Rows, largest: int) -> list[tuple[str, ...]]:
-    cells = []
+    cells: list[tuple[str, ...]] = []
     for name in dict.fromkeys(name for name, _ in rows):
         own = [one for other, one in rows if other == name]
         for one in own:
