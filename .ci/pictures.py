@@ -13,13 +13,19 @@ sys.path.insert(0, str(ROOT / "tests"))  # the browser is that of the tests
 OUT = ROOT / "docs" / "pictures"
 LARGEST = 300_000  # bytes
 LABELLED = "44568"  # a test part with studs, tubes and a hinge
+TOGETHER, ROW = 12, 4  # parts of the labelled scan, and how many stand in a row
 
 import numpy as np  # noqa: E402
 from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from sampled_transformer.cli import main  # noqa: E402
+from sampled_transformer.data import load_data  # noqa: E402
+from sampled_transformer.inference.segmentation import Segmentation, point_view_of  # noqa: E402
+from sampled_transformer.report.segment_page import label_set  # noqa: E402
+from sampled_transformer.view.colours import by_class  # noqa: E402
 from sampled_transformer.view.page import open_page  # noqa: E402
+from sampled_transformer.view.texts import paragraph  # noqa: E402
 from sampled_transformer.view.visitor import ASIDE  # noqa: E402
 from sampled_transformer.view.visits import Visits  # noqa: E402
 
@@ -82,6 +88,37 @@ def labelled(visitor: Any) -> None:
     visitor.look(1.2 * ASIDE, 0.68 * np.array([1.1, -1.7, 1.5]))
 
 
+def parts_together(visitor: Any) -> None:
+    """Lay test parts with many true classes side by side, each labelled on its own.
+
+    The network knows parts, not scenes. The parts are chosen by their true classes, whatever the network says.
+    """
+    trained, panel = visitor.page.trained, visitor.segment
+    pack = load_data("brick-parts", "test")
+    labels = pack.point_labels.reshape(len(pack), -1)
+    variety = [len(np.unique(row[row >= 0])) for row in labels]
+    chosen = np.argsort(-np.array(variety), kind="stable")[:TOGETHER].tolist()
+    view = point_view_of(trained.description, trained.name)
+    sets = [label_set(trained, view, pack, number) for number in chosen]
+    places = []
+    for number, (points, _, _) in enumerate(sets):
+        stood = visitor.drawn(points - points.mean(0)) / np.linalg.norm(points - points.mean(0), axis=1).max()
+        stood[:, 2] -= stood[:, 2].min()  # on the table
+        places.append(stood + 2.05 * np.array([number % ROW - (ROW - 1) / 2, number // ROW - 1, 0.0]))
+    panel.points = np.concatenate(places) / ROW
+    panel.truth = np.concatenate([truth for _, truth, _ in sets])
+    found = [one for _, _, one in sets]
+    panel.found = Segmentation(
+        np.concatenate([one.labels for one in found]),
+        np.concatenate([one.confidence for one in found]),
+        pack.point_classes,
+    )
+    visitor.about.content = paragraph(f"{TOGETHER} parts of the test split, each labelled on its own", kind="shape")
+    panel.draw()
+    visitor.drawing.cloud("points", panel.points, by_class(panel.found.labels), 0.0085)
+    visitor.look(1.1 * ASIDE, 0.72 * np.array([0.1, -1.9, 2.4]))
+
+
 def report(folder: Path) -> None:
     """The page about the shipped network for bricks."""
     page = folder / "evaluation.html"
@@ -106,6 +143,7 @@ if __name__ == "__main__":
     live(None, "view-phone", PHONE, "answer", choose)
     live("modelnet40-mae", "view-rebuilt", DESKTOP, "reconstruction", choose)
     live("mixtures", "view-clusters", DESKTOP, "clusters")
-    live("brick-parts", "labelled-scan", DESKTOP, "segmentation", labelled)
+    live("brick-parts", "labelled-part", DESKTOP, "segmentation", labelled)
+    live("brick-parts", "labelled-scan", DESKTOP, "segmentation", parts_together)
     with tempfile.TemporaryDirectory() as place:
         report(Path(place))

@@ -24,6 +24,12 @@ def test_trains_answers_reports_and_goes_on(tmp_path: Path, capsys: pytest.Captu
     assert str(out / "report.html") in shown
     assert (out / "report.html").stat().st_size > 1_000_000  # with plotly inside
 
+    page = (out / "report.html").read_text("utf-8")
+    assert re.search(r"With 16 points per part, sampled attention takes .* dense attention .* accurate", page)
+    large = page.partition('<h2 id="large-sets">')[2].partition("<h2")[0]
+    for name in ("sampled", "dense"):
+        assert f'<td>{name}</td><td class="number">320</td>' in large  # measured with so many points
+    assert "plotly-graph-div" in large
     assert len(re.findall(r"^  (sampled|dense) +[\d,]+ points: +[\d.]+ s", shown, re.M)) == 10
 
     arguments = [*arguments, "--largest", "0"]

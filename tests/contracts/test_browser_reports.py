@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.browser import DESKTOP, PHONE, browser, complaints, requests, wait_for
 
@@ -26,12 +27,15 @@ PAGES = {  # page and plots on it
     "fewshot/report.html": 1,
     "cluster/report.html": 1,
     "robust/robustness.html": 2,
-    "bench/bench.html": 1,
+    "bench/report.html": 1,
+    "labels.html": 6,
+    "clusters.html": 1,
+    "fit.html": 1,
 }
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, regressor: Path) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, regressor: Path, segmenter: Path) -> Path:
     """A folder with a report of every kind."""
     out = tmp_path_factory.mktemp("reports")
     for name, recipe in (("train", "basic-sampled"), ("none", "basic-none")):
@@ -49,6 +53,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, regressor: Path) -> Path:
     assert main([*words, "--every", "2", "--sets", "2"]) == 0
     words = ["evaluate", "bricks", "--robustness", "--corruptions", "noise,scale", "--limit", "10"]
     assert main([*words, "--out", str(out / "robust")]) == 0
+    assert main(["segment", "evaluate", str(segmenter), "--page", str(out / "labels.html")]) == 0
+    assert main(["cluster", "evaluate", "mixtures", "--sets", "20", "--page", str(out / "clusters.html")]) == 0
+    np.savetxt(out / "points.csv", np.random.default_rng(0).normal(size=(50, 2)), delimiter=",")
+    assert main(["cluster", "fit", str(out / "points.csv"), "--page", str(out / "fit.html")]) == 0
     words = ["bench", "--points", "[16,32]", "--mechanisms", "[sampled,dense]", "--levels", "[layer]"]
     assert main([*words, "--passes", "[forward]", "--no-memory", "--out", str(out / "bench")]) == 0
     return out

@@ -10,10 +10,25 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from helpers.browser import DESKTOP, PHONE, browser, button, click_canvas, complaints, requests, said, upload, wait_for
+from helpers.browser import (
+    DESKTOP,
+    PHONE,
+    browser,
+    button,
+    click_canvas,
+    complaints,
+    drag,
+    frames,
+    requests,
+    said,
+    upload,
+    wait_for,
+    watch_frames,
+)
 
 from sampled_transformer.cycles import Cycle
 from sampled_transformer.inference.trained_network import load
+from sampled_transformer.view import drawing
 from sampled_transformer.view.page import open_page
 from sampled_transformer.view.visitor import Visitor
 from sampled_transformer.view.visits import Visits
@@ -134,6 +149,25 @@ def test_the_receptive_field_plays(visits: Visits, desktop: Any) -> None:
     button(desktop, "Play").click()
     wait_for(lambda: "1 layer, 1 cycle: 2 of 256 points" in said(desktop, "field"))
     wait_for(lambda: "3 layers, 1 cycle:" in said(desktop, "field"))
+
+
+def test_a_large_cloud_has_fewer_points_while_it_turns_and_all_of_them_at_rest(
+    visits: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "COARSE", 5_000)
+    with browser(DESKTOP) as driver:
+        watch_frames(driver)
+        visitor = enter(driver, visits)
+        cloud = np.random.default_rng(0).uniform(-0.5, 0.5, (50_000, 3))
+        with visitor.lock:
+            visitor.drawing.cloud("large", cloud, np.full((50_000, 3), 90, np.uint8), 0.01)
+        wait_for(lambda: any(points >= 50_000 for _, points in frames(driver)))
+        time.sleep(1)
+        frames(driver)
+        drag(driver, 4)
+        turning = [points for _, points in frames(driver)]
+        assert min(turning) < 6_000  # the coarse part, and the shape of the page
+        wait_for(lambda: any(points >= 50_000 for _, points in frames(driver)))  # at rest
 
 
 def test_it_works_on_a_phone(visits: Visits) -> None:

@@ -122,6 +122,46 @@ def click_canvas(driver: Any, x: int, y: int) -> None:
     ActionChains(driver).move_to_element_with_offset(canvas, x, y).click().perform()
 
 
+def watch_frames(driver: Any) -> None:
+    """Count, on all pages to come, the points that WebGL draws in every frame; call it before opening a page."""
+    script = """
+        window.seenFrames = []; let points = 0
+        for (const kind of ['drawArrays', 'drawArraysInstanced', 'drawElements']) {
+            const draw = WebGL2RenderingContext.prototype[kind]
+            WebGL2RenderingContext.prototype[kind] = function(mode, ...rest) {
+                if (mode === this.POINTS) points += kind === 'drawElements' ? rest[0] : rest[1]
+                return draw.call(this, mode, ...rest)
+            }
+        }
+        const tick = now => {
+            if (points) window.seenFrames.push([now, points])
+            points = 0
+            requestAnimationFrame(tick)
+        }
+        requestAnimationFrame(tick)
+    """
+    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+
+
+def frames(driver: Any) -> list[tuple[float, int]]:
+    """The frames with points since the last call: the moment in milliseconds, and how many points."""
+    seen = driver.execute_script("return window.seenFrames.splice(0)")
+    return [(float(moment), int(points)) for moment, points in seen]
+
+
+def drag(driver: Any, seconds: float) -> None:
+    """Turn the scene with the mouse for a while."""
+    end, step = time.monotonic() + seconds, 0
+    mouse = {"button": "left", "buttons": 1, "clickCount": 1}
+    driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mousePressed", "x": 400, "y": 400, **mouse})
+    while time.monotonic() < end:
+        step += 1
+        place = {"x": 400 + 150 * (step % 40 - 20) / 20, "y": 400 + step % 7}
+        driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", **place, **mouse})
+        time.sleep(0.03)
+    driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": 400, "y": 400, **mouse})
+
+
 def upload(driver: Any, path: Path) -> None:
     """Give the page a file."""
     driver.find_element("css selector", "input[type=file]").send_keys(str(path))

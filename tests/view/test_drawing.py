@@ -13,24 +13,55 @@ from sampled_transformer.view.visits import Visits
 
 def test_a_large_cloud_is_coarse_while_the_camera_moves(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "COARSE", 100)
+    monkeypatch.setattr(drawing, "MIDDLE", 200)
     points = np.random.default_rng(0).normal(size=(350, 3)).astype(np.float32)
     with visit(visits) as (visitor, _):
         own = visitor.drawing
         own.cloud("large", points, np.zeros((350, 3), np.uint8), 0.01)
-        coarse, fine = own.handles["large"]
-        assert (len(coarse.points), len(fine.points)) == (100, 250)
-        together = np.vstack([coarse.points, fine.points])
+        levels = own.handles["large"]
+        assert [len(one.points) for one in levels] == [100, 100, 150]
+        together = np.vstack([one.points for one in levels])
         assert np.allclose(np.sort(together, 0), np.sort(points, 0))
+
+        def drawn() -> list[bool]:
+            return [bool(one.visible) for one in levels]
+
         own._moved()
-        assert (coarse.visible, fine.visible) == (True, False)
+        assert drawn() == [True, False, False]
         end = time.monotonic() + 20
-        while not fine.visible and time.monotonic() < end:
+        while not levels[1].visible and time.monotonic() < end:
             time.sleep(0.05)
-        assert fine.visible
+        own.pace = drawing.FAST * 2
+        own._moved()
+        own._rested()
+        assert drawn() == [True, True, False]  # a slow browser never gets all points
+        own.pace = drawing.FAST / 2
+        own._rested()
+        assert drawn() == [True, True, True]
         own.show("large", False)
         own._moved()
         own._rested()
-        assert not fine.visible
+        assert drawn() == [False, False, False]
+
+
+def test_a_small_cloud_has_one_level(visits: Visits) -> None:
+    with visit(visits) as (visitor, _):
+        for count in (0, 1, 300):
+            visitor.drawing.cloud("small", np.zeros((count, 3)), np.zeros((count, 3), np.uint8), 0.01)
+            visitor.drawing._moved()
+            assert [(len(one.points), bool(one.visible)) for one in visitor.drawing.handles["small"]] == [(count, True)]
+
+
+def test_a_slow_browser_is_given_longer_until_it_rests(visits: Visits) -> None:
+    with visit(visits) as (visitor, _):
+        own = visitor.drawing
+        assert own._patience(1000.0) == drawing.REST  # the first movement
+        assert own._patience(1000.02) == drawing.REST
+        assert own._patience(1000.52) == pytest.approx(1.5)  # three times the pause
+        assert own._patience(1002.52) == drawing.LONGEST_REST
+        for step in range(20):
+            last = own._patience(1002.54 + step / 50)
+        assert last == drawing.REST  # it has become fast again
 
 
 def test_what_is_drawn_again_replaces_what_was_there(visits: Visits) -> None:

@@ -88,12 +88,23 @@ def truth(batch: Mixtures) -> Mixture:
 
 
 def measure(
-    network: nn.Module, options: MixtureOptions, sets: int = 1000, samples: int = 1, covariance: Covariance = "diagonal"
+    network: nn.Module,
+    options: MixtureOptions,
+    sets: int = 1000,
+    samples: int = 1,
+    covariance: Covariance = "diagonal",
+    keep: list[tuple[Mixtures, Mixture]] | None = None,
 ) -> dict[str, float]:
-    """LL0, and LL1 after one EM step by scikit-learn, for the network and for the true mixtures (the oracle)."""
+    """LL0, and LL1 after one EM step by scikit-learn, for the network and for the true mixtures (the oracle).
+
+    `keep` gets the batches of sets with the mixtures that the network found.
+    """
     batches = fixed_sets(options, sets)
     figures = {}
-    for name, found in (("", predict(network, batches, samples)), ("oracle_", [truth(batch) for batch in batches])):
+    answers = predict(network, batches, samples)
+    if keep is not None:
+        keep.extend(zip(batches, answers, strict=True))
+    for name, found in (("", answers), ("oracle_", [truth(batch) for batch in batches])):
         pairs = list(zip(batches, found, strict=True))
         scores = [value for batch, one in pairs for value in scikit_log_likelihood(batch.points, one, covariance)]
         figures[f"{name}LL0"] = mean_likelihood(batches, found)
@@ -109,6 +120,7 @@ def evaluate(
     samples: int = 1,
     covariance: Covariance = "diagonal",
     device: str | None = None,
+    keep: list[tuple[Mixtures, Mixture]] | None = None,
 ) -> dict[str, Any]:
     """Evaluate a weights file on fixed sets.
 
@@ -119,6 +131,7 @@ def evaluate(
         samples: Predict this many times and keep the likeliest mixture of each set.
         covariance: Covariance type of the EM step.
         device: Device (default: GPU if available).
+        keep: Gets the batches of sets with the mixtures that the network found.
     """
     network, description, trained_on = load_mixture_network(weights, device)
     options = trained_on if changes is None else changes.of(trained_on)
@@ -132,7 +145,7 @@ def evaluate(
         "sets": sets,
         "samples": samples,
         "covariance": covariance,
-        "figures": measure(network, options, sets, samples, covariance),
+        "figures": measure(network, options, sets, samples, covariance, keep),
     }
 
 

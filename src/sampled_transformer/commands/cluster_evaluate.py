@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import sys
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any, Literal
 
 from ..clustering.settings import MixtureChanges
 from .cluster_train import figures_line
+from .pages import command_line, page_file
 
 
 def cluster_evaluate(
@@ -15,6 +19,7 @@ def cluster_evaluate(
     samples: int = 1,
     covariance: Literal["diagonal", "spherical", "full"] = "diagonal",
     device: str | None = None,
+    page: str | None = None,
     json: bool = False,
 ) -> None:
     """Measure a trained network by log-likelihood per point, before (LL0) and after (LL1) one EM step.
@@ -26,6 +31,8 @@ def cluster_evaluate(
         samples: Passes of a sampled network; each set keeps the pass with the highest likelihood.
         covariance: Form of the covariances in the EM step.
         device: Device (default: GPU if available).
+        page: HTML file with the sets that were modelled worst (default: evaluation.html in the folder of a run, if
+            plotly is installed).
         json: Print everything as JSON.
     """
     from json import dumps
@@ -33,5 +40,17 @@ def cluster_evaluate(
     from ..clustering.evaluation import evaluate
     from ..weights import find_weights
 
-    result = evaluate(find_weights(weights), data, sets=sets, samples=samples, covariance=covariance, device=device)
+    path = find_weights(weights)
+    to_write, begin = page_file(page, weights), perf_counter()
+    kept: list[Any] | None = None if to_write is None else []
+    options: Any = {"sets": sets, "samples": samples, "covariance": covariance}
+    result = evaluate(path, data, **options, device=device, keep=kept)
     print(dumps(result, indent=2) if json else figures_line(result["figures"]))
+    if to_write is not None and kept is not None:
+        from ..report.cluster_evaluation_page import write_page
+        from ..report.facts import made_now
+
+        changed = {f"data.{name}": value for name, value in asdict(data).items() if value is not None}
+        made = made_now(command_line("cluster evaluate", weights, **changed, **options), perf_counter() - begin)
+        write_page(to_write, {**result, "weights": weights, **made}, kept)
+        print(f"{to_write}: written", file=sys.stderr)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from time import perf_counter
+
+from .pages import command_line, page_file
+
 
 def cluster_fit(
     file: str,
@@ -12,6 +17,7 @@ def cluster_fit(
     refine: int = 0,
     samples: int = 8,
     device: str | None = None,
+    page: str | None = None,
     json: bool = False,
 ) -> None:
     """Find the clusters of your own points.
@@ -31,6 +37,7 @@ def cluster_fit(
         refine: EM steps after the answer of the network.
         samples: Passes of a sampled network, of which the one with the highest likelihood wins; 1 is fastest.
         device: Device (default: GPU if available).
+        page: HTML file with the points in the colours of their clusters, to zoom or turn, and a table of the clusters.
         json: Print everything as JSON.
     """
     from json import dumps
@@ -42,10 +49,18 @@ def cluster_fit(
 
     check_target("out", out, ".json", ".csv")
     check_target("picture", picture, ".svg")
+    to_write, begin = page_file(page), perf_counter()
     found = fit(file, find_weights(weights), clusters=clusters, refine=refine, samples=samples, device=device)
     for path in (out, picture):
         if path is not None:
             write_clusters(found, path)
+    if to_write is not None:
+        from ..report.cluster_fit_page import write_page
+        from ..report.facts import made_now
+
+        asked = {"weights": weights, "clusters": clusters, "refine": refine or None, "samples": samples}
+        write_page(to_write, found, made_now(command_line("cluster fit", file, **asked), perf_counter() - begin))
+        print(f"{to_write}: written", file=sys.stderr)
     summary = found.summary()
     if json:
         print(dumps(summary, indent=2))

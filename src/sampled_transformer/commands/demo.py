@@ -38,9 +38,8 @@ def demo(out: str = "runs/demo", epochs: int = 8, points: int = 256, largest: in
     _show_accuracy(runs)
     _show_answers(runs["sampled"])
     page = Path(out, "report.html")
-    write_report(page, runs, "Bricks: sampled attention compared with none and dense")
-    if largest:
-        _show_large_sets(runs, largest)
+    first, last = _show_large_sets(runs, points, largest) if largest else ([], [])
+    write_report(page, runs, "Bricks: sampled attention compared with none and dense", first, last)
     print(f"\nThe report with curves, confusion matrix and the wrong answers: {page}")
     print(f"{time.perf_counter() - begin:.0f} seconds in all. Your own shapes: sampled-transformer train --help")
 
@@ -90,15 +89,21 @@ def _show_accuracy(runs: dict[str, Path]) -> None:
         print(f"  {name:8} {figures}")
 
 
-def _show_large_sets(runs: dict[str, Path], largest: int) -> None:
-    """Say what the comparison above does not show, and measure where linear cost matters."""
+def _show_large_sets(runs: dict[str, Path], points: int, largest: int) -> tuple[list[str], list[str]]:
+    """Say what the comparison above does not show, and measure where linear cost matters; returns it for the page."""
     from ..inference.large_sets import measure, table
+    from ..report.large_sets_page import sections, small_sets
 
     print("\nWith so few points, sampled attention takes about as long as dense attention and is less accurate.")
     print("Linear cost matters for large sets. The same two networks, one set, one pass, measured now:", flush=True)
     sizes = [max(1, largest // part) for part in (16, 8, 4, 2, 1)]
-    rows = list(measure({name: runs[name] / "model.safetensors" for name in ("sampled", "dense")}, sizes))
+    networks = {name: runs[name] / "model.safetensors" for name in ("sampled", "dense")}
+    rows = list(measure(networks, sizes))
     print(table(rows, largest))
+    small = list(measure(networks, [points]))
+    results = {name: json.loads((runs[name] / "result.json").read_text("utf-8")) for name in networks}
+    accuracies = {name: result["figures"]["last epoch"]["test_accuracy"] for name, result in results.items()}
+    return [small_sets(small, accuracies, points)], sections(rows, largest)
 
 
 def _show_answers(folder: Path) -> None:

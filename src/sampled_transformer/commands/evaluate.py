@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from ..training.settings import Up
+from .pages import command_line, page_file
 from .upright import settled_up
 
 
@@ -57,7 +57,6 @@ def evaluate(
     from ..data.repack import shapes_below
     from ..inference import evaluation, regression
     from ..inference.target import target_of
-    from ..report.page import graph_objects
     from ..weights import describe_model, find_weights
 
     path = find_weights(weights)
@@ -74,38 +73,26 @@ def evaluate(
         if given is not None:
             raise ValueError(f"{name}: expected --robustness with it, got {given} without")
     target = target_of(describe_model(path), path)
-    if page is not None:
-        if target is not None:
-            raise ValueError(f"page: expected none, because a predicted number has no classes, got {page}")
-        graph_objects()  # report a missing extra before the evaluation
-        if Path(page).is_dir() or not Path(page).absolute().parent.is_dir():
-            raise ValueError(f"page: expected a file in a folder that exists, got {page}")
-    elif target is None and Path(weights).is_dir() and find_spec("plotly") is not None:
-        page = str(Path(weights, "evaluation.html"))
+    if page is not None and target is not None:
+        raise ValueError(f"page: expected none, because a predicted number has no classes, got {page}")
+    to_write = None if target is not None else page_file(page, weights)
     task = evaluation if target is None else regression
     begin = perf_counter()
     result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device, up=axis)
     result["weights"] = weights
     print(dumps(result, indent=2) if json else task.table(result))
-    if page is not None:
+    if to_write is not None:
         from ..inference.review import Review
         from ..report.evaluation_page import write_page
+        from ..report.facts import made_now
 
-        made = {"seconds": perf_counter() - begin, "command": _measured(result, samples, votes)}
-        write_page(Path(page), {**result, **made}, Review.of(path, data, root, device, axis))
-        print(f"{page}: written", file=sys.stderr)
+        command = command_line("evaluate", weights, data=result["data"], samples=samples, votes=votes or None)
+        made = made_now(command, perf_counter() - begin)
+        write_page(to_write, {**result, **made}, Review.of(path, data, root, device, axis))
+        print(f"{to_write}: written", file=sys.stderr)
 
 
 evaluate.reads_files = True  # type: ignore[attr-defined]
-
-
-def _measured(result: dict[str, Any], samples: int, votes: int) -> str:
-    """The command that measures the same; of paths only the last part, as in `_command`."""
-    from shlex import quote
-
-    words = ["sampled-transformer evaluate", quote(Path(result["weights"]).name)]
-    words += ["--data", quote(Path(result["data"]).name), "--samples", str(samples)]
-    return " ".join([*words, *(["--votes", str(votes)] if votes else [])])
 
 
 def _robustness(

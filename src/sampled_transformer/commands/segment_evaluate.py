@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from time import perf_counter
 from typing import Literal
+
+from .pages import command_line, page_file
 
 
 def segment_evaluate(
@@ -14,6 +18,7 @@ def segment_evaluate(
     without: str | None = None,
     batch: int = 16,
     device: str | None = None,
+    page: str | None = None,
     json: bool = False,
 ) -> None:
     """Measure how well a network labels points: mean IoU, and IoU per class.
@@ -27,19 +32,32 @@ def segment_evaluate(
         without: Features to leave out, separated by commas, such as normals; the network must be able to do without.
         batch: Sets per batch.
         device: Device (default: GPU if available).
+        page: HTML file about the answers: classes, confusions, the worst sets, and whether the network is right as
+            often as it says (default: evaluation.html in the folder of a run, if plotly is installed).
         json: Print everything as JSON.
     """
     from json import dumps
 
     from ..inference.segment_evaluation import evaluate_points, table
+    from ..inference.worst_sets import WorstSets
     from ..weights import find_weights
 
+    path = find_weights(weights)
+    to_write, worst, begin = page_file(page, weights), WorstSets(), perf_counter()
     names = tuple(name.strip() for name in without.split(",")) if without else ()
     result = evaluate_points(
-        find_weights(weights), data, root, split=split, samples=samples, without=names, batch=batch, device=device
+        path, data, root, split=split, samples=samples, without=names, batch=batch, device=device, worst=worst
     )
     result["weights"] = weights
     print(dumps(result, indent=2) if json else table(result))
+    if to_write is not None:
+        from ..report.facts import made_now
+        from ..report.segment_evaluation_page import write_page
+
+        asked = {"data": result["data"], "split": split, "samples": samples, "without": without}
+        command = command_line("segment evaluate", weights, **asked)
+        write_page(to_write, {**result, **made_now(command, perf_counter() - begin)}, worst.sets)
+        print(f"{to_write}: written", file=sys.stderr)
 
 
 segment_evaluate.reads_files = True  # type: ignore[attr-defined]

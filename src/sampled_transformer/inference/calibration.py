@@ -45,7 +45,18 @@ def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict
     `log_loss` is the mean of -log(probability of the true class).
     """
     confidence, answer = probabilities.max(1)
-    right = (answer == labels).double()
+    truth = probabilities.double().gather(1, labels[:, None])[:, 0]
+    return binned(confidence, answer == labels, truth, bins)
+
+
+def binned(
+    confidence: Tensor, hits: Tensor, truth: Tensor, bins: int = BINS, counted: str = "shapes"
+) -> dict[str, Any]:
+    """`reliability` from the probabilities of the answers, whether they are correct, and those of the true classes.
+
+    `counted` says what there are (n,) of.
+    """
+    right = hits.double()
     place = (confidence.double() * bins).long().clamp(0, bins - 1)
     counts = place.bincount(minlength=bins)
     terms = (confidence, right, confidence * (1 - confidence))
@@ -54,20 +65,19 @@ def reliability(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> dict
         {
             "from": number / bins,
             "to": (number + 1) / bins,
-            "shapes": int(counts[number]),
+            counted: int(counts[number]),
             "probability": float(sure[number] / counts[number]),
             "accuracy": float(hit[number] / counts[number]),
         }
         for number in range(bins)
         if counts[number] > 0
     ]
-    truth = probabilities.double().gather(1, labels[:, None]).clamp(min=1e-12)
     return {
         "accuracy": float(right.mean()),
         "probability": float(confidence.double().mean()),
-        "error": float((hit - sure).abs().sum() / len(labels)),
-        "chance": float((2 / torch.pi * variance).sqrt().sum() / len(labels)),
-        "log_loss": float(-truth.log().mean()),
+        "error": float((hit - sure).abs().sum() / len(right)),
+        "chance": float((2 / torch.pi * variance).sqrt().sum() / len(right)),
+        "log_loss": float(-truth.double().clamp(min=1e-12).log().mean()),
         "bins": rows,
     }
 

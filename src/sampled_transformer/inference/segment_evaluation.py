@@ -17,10 +17,12 @@ from ..support.printable import printable
 from ..support.registry import listing
 from ..training.point_loading import NORMALS, PointBatches, PointView, ignore_classes, load_point_split, network_inputs
 from ..weights import load_model
+from .calibration import binned
 from .iou import iou_figures, per_class, point_confusion, set_ious
 from .metrics import confused_pairs
 from .segmentation import point_view_of
 from .trained import cycle_passes, pick_device
+from .worst_sets import WorstSets
 
 
 def evaluate_points(
@@ -33,6 +35,7 @@ def evaluate_points(
     without: tuple[str, ...] = (),
     batch: int = 16,
     device: str | None = None,
+    worst: WorstSets | None = None,
 ) -> dict[str, Any]:
     """Mean IoU, IoU per class and per set of a weights file on a split of a data set.
 
@@ -45,6 +48,7 @@ def evaluate_points(
         without: Names of features to leave out, to see what they contribute.
         batch: Sets per batch; scenes are read one by one.
         device: Device (default: GPU if available).
+        worst: Is given every set and its answers.
     """
     for name, value in (("samples", samples), ("batch", batch)):
         if value < 1:
@@ -72,12 +76,20 @@ def evaluate_points(
         "points": view.points if view.part == "subset" else int(pack.counts().sum()),
         "samples": samples,
         "without": list(without),
-        **measure(network, pack, view, samples, without, batch),
+        **measure(network, pack, view, samples, without, batch, worst),
+        "up": view.up or pack.up or "z",
+        "worst": _worst(pack, worst),
     }
 
 
 def measure(
-    network: torch.nn.Module, pack: Pack, view: PointView, samples: int, without: tuple[str, ...], batch: int
+    network: torch.nn.Module,
+    pack: Pack,
+    view: PointView,
+    samples: int,
+    without: tuple[str, ...],
+    batch: int,
+    worst: WorstSets | None = None,
 ) -> dict[str, Any]:
     """All figures of a network on a pack."""
     classes = len(pack.point_classes)
@@ -86,6 +98,7 @@ def measure(
     kinds = torch.from_numpy(pack.labels) if known_kinds and pack.labels is not None else None
     parts = None if kinds is None else parts_of_kinds(pack)
     ious: list[Tensor] = []
+    sure: list[tuple[Tensor, Tensor, Tensor]] = []  # of labelled points: confidence, right, probability of the truth
     place = next(network.parameters()).device
     seen = 0
     loader = PointBatches(pack, view, PointAugmentation(), batch if view.part == "subset" else 1)
@@ -97,7 +110,13 @@ def measure(
         labels, ptr = one.point_labels, one.ptr
         assert labels is not None
         assert ptr is not None
-        matrix += point_confusion(labels, scores.argmax(1), classes)
+        answers = scores.argmax(1)
+        matrix += point_confusion(labels, answers, classes)
+        known = labels >= 0
+        true = scores[known].gather(1, labels[known][:, None])[:, 0]
+        sure.append((scores[known].amax(1), (answers == labels)[known], true))
+        if worst is not None:
+            worst.add(one.points, labels, answers, ptr, classes)
         sets = len(ptr) - 1
         own = None
         if kinds is not None and parts is not None:  # as the field does: the category is known, its parts are asked for
@@ -114,6 +133,8 @@ def measure(
     pairs = confused_pairs(matrix, pack.point_classes)
     result["confused"] = [dict(zip(("class", "taken_for", "points"), pair, strict=True)) for pair in pairs]
     result["confusion"] = matrix.tolist()
+    confidence, right, true = (torch.cat(parts) for parts in zip(*sure, strict=True))
+    result["calibration"] = binned(confidence, right, true, counted="points")
     return result
 
 
@@ -149,6 +170,13 @@ def check_pack(pack: Pack, view: PointView, without: tuple[str, ...], where: str
         there = pack.normals is not None if name == NORMALS else name in pack.features
         if not there and name not in view.optional:
             raise DataError(f"{where}: expected the feature {name!r}, which the network reads, got none")
+
+
+def _worst(pack: Pack, worst: WorstSets | None) -> list[dict[str, Any]]:
+    """The names and figures of the worst sets, worst first."""
+    sets = [] if worst is None else worst.sets
+    names = [f"set {one.number}" if pack.names is None else str(pack.names[one.number]) for one in sets]
+    return [{"set": name, "mean_iou": one.iou, "accuracy": one.right} for name, one in zip(names, sets, strict=True)]
 
 
 def _names(value: Any) -> list[str]:

@@ -27,22 +27,22 @@ def _before(found: dict[str, Any]) -> dict[str, Any]:
     return {f"{name}, before the temperature": way for name, way in found.get("before", {}).items()}
 
 
-def diagram(ways: dict[str, Any]) -> Any:
-    """Reliability diagram: accuracy against the probability of the answer. Larger dots stand for more shapes."""
+def diagram(ways: dict[str, Any], counted: str = "shapes") -> Any:
+    """Reliability diagram: accuracy against the probability of the answer. Larger dots stand for more of `counted`."""
     page = graph_objects().Figure()
     page.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": "#999", "dash": "dot"}, name="calibrated")
     for (name, way), colour in zip(ways.items(), COLOURS, strict=False):
         rows = way["bins"]
-        most = max(row["shapes"] for row in rows)
+        most = max(row[counted] for row in rows)
         page.add_scatter(
             x=[row["probability"] for row in rows],
             y=[row["accuracy"] for row in rows],
-            customdata=[row["shapes"] for row in rows],
+            customdata=[row[counted] for row in rows],
             mode="lines+markers",
             name=name,
             line={"color": colour},
-            marker={"size": [6 + 18 * (row["shapes"] / most) ** 0.5 for row in rows]},
-            hovertemplate="probability %{x:.0%}, accuracy %{y:.0%}, %{customdata} shapes<extra></extra>",
+            marker={"size": [6 + 18 * (row[counted] / most) ** 0.5 for row in rows]},
+            hovertemplate=f"probability %{{x:.0%}}, accuracy %{{y:.0%}}, %{{customdata}} {counted}<extra></extra>",
         )
     page.update_layout(template="plotly_white", height=520, width=640, margin={"t": 20})
     page.update_xaxes(title="probability of the answer", range=[0, 1.02], tickformat=".0%")

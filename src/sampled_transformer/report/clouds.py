@@ -108,6 +108,6 @@ def side_by_side(clouds: Sequence[Turnable], most: int = MOST_POINTS) -> Any:
             xanchor="center",
             yanchor="top",
         )
-    legend = {"orientation": "h", "y": -0.02}
+    legend = {"orientation": "h", "y": -0.02, "itemsizing": "constant"}
     page.update_layout(height=340, margin={"l": 0, "r": 0, "t": 10, "b": 10}, legend=legend, showlegend=len(shown) > 1)
     return page

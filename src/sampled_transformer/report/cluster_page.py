@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..clustering.evaluation import load_mixture_network
-from ..clustering.fit import fit_points, picture
+from ..clustering.fit import Clusters, fit_points, picture
 from ..data.sources.gaussians import sample_mixtures
 from ..weights import FILE
 from .page import COLOURS, as_html, graph_objects, table
@@ -22,18 +23,23 @@ def sections(name: str, folder: Path) -> list[str]:
     """The parts of the page, without its title and how the run was made."""
     result = json.loads((folder / "result.json").read_text("utf-8"))
     figures = result["figures"]
-    rows = [
-        (label, f"{figures[key]:.4f}", f"{figures['oracle_' + key]:.4f}")
-        for key, label in (("LL0", "LL0, as predicted"), ("LL1", "LL1, after one EM step"))
-    ]
     return [
-        table(("log-likelihood per point", name, "true mixtures"), rows),
+        likelihood_table(name, figures),
         "<h2>Training</h2>",
         as_html(curve(read_metrics(folder / "metrics.csv"), figures["oracle_LL0"]), script=True),
         "<h2>Mixtures</h2>",
         "<p>Sets that the network has not seen. Ellipses of two deviations; the colour of a point is its cluster.</p>",
         f'<div class="parts">{"".join(_pictures(folder))}</div>',
     ]
+
+
+def likelihood_table(name: str, figures: dict[str, float]) -> str:
+    """Log-likelihoods of a network beside those of the true mixtures."""
+    rows = [
+        (label, f"{figures[key]:.4f}", f"{figures['oracle_' + key]:.4f}")
+        for key, label in (("LL0", "LL0, as predicted"), ("LL1", "LL1, after one EM step"))
+    ]
+    return table(("log-likelihood per point", name, "true mixtures"), rows)
 
 
 def curve(rows: list[dict[str, float]], oracle: float) -> Any:
@@ -71,6 +77,11 @@ def _pictures(folder: Path) -> list[str]:
         )
         found = fit_points(network.eval(), options, drawn.points[0].double().numpy(), f"set {number + 1}")
         said = f"{len(found.points)} points, log-likelihood {found.log_likelihood:.3f}"
-        svg = picture(found, 320).replace("<svg ", '<svg style="max-width:100%; height:auto" ')
-        pictures.append(f"<figure>{svg}<figcaption>set {number + 1}: {said}</figcaption></figure>")
+        pictures.append(drawn_figure(found, f"set {number + 1}: {said}"))
     return pictures
+
+
+def drawn_figure(found: Clusters, caption: str) -> str:
+    """A small picture of clusters with a caption."""
+    svg = picture(found, 320).replace("<svg ", '<svg style="max-width:100%; height:auto" ')
+    return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"

@@ -7,7 +7,18 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..support.machine import machine
 from ..support.printable import printable
+
+
+def made_now(command: str, seconds: float) -> dict[str, Any]:
+    """What `facts` shows of a measurement that has just been made."""
+    import torch
+
+    from .. import __version__
+
+    versions = {"sampled_transformer": __version__, "torch": torch.__version__}
+    return {"command": command, "seconds": seconds, "versions": versions, "machine": machine()}
 
 
 def facts(results: Mapping[str, dict[str, Any]], folders: Mapping[str, Path]) -> list[str]:

@@ -24,20 +24,23 @@ COLUMNS: Mapping[str, Callable[[Mapping[str, float]], str]] = {  # of the table 
 COMPARED = {"train", "segment train"}  # commands whose runs may share a page
 
 
-def write_report(path: Path, runs: Mapping[str, Path], title: str) -> None:
+def write_report(
+    path: Path, runs: Mapping[str, Path], title: str, first: Sequence[str] = (), last: Sequence[str] = ()
+) -> None:
     """Write the page for finished runs. It shows the confusion matrix and the mistakes of the first one.
 
     Args:
         path: The file to write.
         runs: Run folders by name.
         title: Title of the page.
+        first, last: Further parts below the title, and behind all else but how the runs were made.
     """
-    page = report(runs, title)
+    page = report(runs, title, first, last)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
 
 
-def report(runs: Mapping[str, Path], title: str) -> str:
+def report(runs: Mapping[str, Path], title: str, first: Sequence[str] = (), last: Sequence[str] = ()) -> str:
     """The page as HTML; see `write_report`."""
     kinds = {kind_of(folder) for folder in runs.values()}
     if len(kinds) > 1:
@@ -57,7 +60,7 @@ def report(runs: Mapping[str, Path], title: str) -> str:
         from .regression_page import sections
 
         shown = sections(runs, results, metrics, whose)
-    return document(title, [f"<h1>{escape(title)}</h1>", *shown, *facts(results, runs)])
+    return document(title, [f"<h1>{escape(title)}</h1>", *first, *shown, *last, *facts(results, runs)])
 
 
 def kind_of(folder: Path) -> str:

@@ -130,14 +130,14 @@ def pair(points: np.ndarray, truth: np.ndarray, found: Segmentation, name: str) 
     names = [printable(one) for one in found.classes]
     return side_by_side(
         [
-            Turnable(f"{printable(name)}\ntruth", _parts(points[rows], truth[rows], names)),
-            Turnable(f"prediction\n{right}", _parts(points[rows], found.labels[rows], names)),
+            Turnable(f"{printable(name)}\ntruth", class_parts(points[rows], truth[rows], names)),
+            Turnable(f"prediction\n{right}", class_parts(points[rows], found.labels[rows], names)),
         ],
         most=DRAWN,
     )
 
 
-def _parts(points: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> list[tuple[str, np.ndarray, str]]:
+def class_parts(points: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> list[tuple[str, np.ndarray, str]]:
     return [
         ("no label", points[labels == number], UNLABELLED)
         if number < 0

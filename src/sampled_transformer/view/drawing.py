@@ -1,16 +1,19 @@
-"""Draw points and lines in one visitor's scene. Large clouds have two levels of detail."""
+"""Draw points and lines in one visitor's scene. Large clouds have levels of detail."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 COARSE = 60_000  # points of a large cloud that are drawn while the camera moves
+MIDDLE = 300_000  # points that are drawn at rest where a browser is slow, or has not yet shown that it is fast
+FAST = 0.15  # seconds between two movements of the camera in a browser that can draw everything
 REST = 0.35  # seconds without a movement after which all points are drawn
-FINE = "fine"
+LONGEST_REST = 3.0  # the same for a browser that draws slowly, whose movements come seconds apart
 
 
 class Drawing:
@@ -23,31 +26,36 @@ class Drawing:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.handles: dict[str, list[Any]] = {}
-        self.fine: dict[str, Any] = {}  # the points that are hidden while the camera moves
+        self.large: set[str] = set()  # clouds with levels of detail; their handles are the levels
+        self.level = 1  # the last level that is drawn: 0 in movement, 1 at rest, 2 at rest in a fast browser
         self.hidden: set[str] = set()
         self.lock = threading.RLock()
         self.timer: threading.Timer | None = None
+        self.moved = 0.0  # when the camera last moved
+        self.pace: float | None = None  # seconds between its movements; None if nobody knows
         client.camera.on_update(lambda _: self._moved())
 
     def cloud(self, name: str, points: np.ndarray, colours: np.ndarray, size: float) -> None:
         """Draw points (n, 3) with colours (n, 3), in place of what was drawn under this name.
 
-        Of a large cloud we draw a random part while the camera moves, and all of it when the camera rests.
+        Of a large cloud we draw a random part while the camera moves, more when it rests, and all of it if the browser
+        has shown that it is fast.
         """
         points = np.asarray(points, np.float32)
         with self.lock:
             order = np.arange(len(points))
             if len(points) > COARSE:
                 order = np.random.default_rng(0).permutation(len(points))
-            shown, rest = order[:COARSE], order[COARSE:]
+            levels = [rows for rows in np.split(order, [COARSE, max(COARSE, MIDDLE)]) if len(rows)]
             self.remove(name)
             own = {"point_size": size, "point_shape": "circle", "precision": "float32"}
-            scene = self.client.scene
-            self.handles[name] = [scene.add_point_cloud(f"/{name}", points[shown], colours[shown], **own)]
-            if len(rest):
-                fine = scene.add_point_cloud(f"/{name}/{FINE}", points[rest], colours[rest], **own)
-                self.handles[name].append(fine)
-                self.fine[name] = fine
+            add = self.client.scene.add_point_cloud
+            self.handles[name] = [
+                add(f"/{name}" if level == 0 else f"/{name}/{level}", points[rows], colours[rows], **own)
+                for level, rows in enumerate(levels or [order])
+            ]
+            if len(levels) > 1:
+                self.large.add(name)
             self._settle(name)
 
     def colour(self, name: str, colours: np.ndarray) -> None:
@@ -110,38 +118,52 @@ class Drawing:
     def remove(self, name: str) -> None:
         """Remove what was drawn under a name, if anything was."""
         with self.lock:
-            self.fine.pop(name, None)
+            self.large.discard(name)
             for handle in reversed(self.handles.pop(name, [])):
                 handle.remove()
 
     def stop(self) -> None:
         """Draw no more: the visitor has left."""
         with self.lock:
-            self.fine.clear()
+            self.large.clear()
             if self.timer is not None:
                 self.timer.cancel()
 
     def _settle(self, name: str) -> None:
-        for handle in self.handles.get(name, []):
-            handle.visible = name not in self.hidden
+        for level, handle in enumerate(self.handles.get(name, [])):
+            handle.visible = name not in self.hidden and (name not in self.large or level <= self.level)
 
     def _moved(self) -> None:
-        """Hide the fine points, and show them again when the camera has rested for a while."""
+        """Hide the finer levels, and show them again when the camera has rested for a while."""
         with self.lock:
-            if not self.fine:
+            patience = self._patience(time.monotonic())
+            if not self.large:
                 return
-            for name, handle in self.fine.items():
-                if name not in self.hidden:
-                    handle.visible = False
+            self._draw_to(0)
             if self.timer is not None:
                 self.timer.cancel()
-            self.timer = threading.Timer(REST, self._rested)
+            self.timer = threading.Timer(patience, self._rested)
             self.timer.daemon = True
             self.timer.start()
 
+    def _patience(self, now: float) -> float:
+        """How long to wait for the next movement: longer where a frame takes long, or every pause would look like rest.
+
+        Drawing all points between two movements would make the next frame slower still.
+        """
+        gap, self.moved = now - self.moved, now
+        if gap < LONGEST_REST:  # else it is a new movement
+            self.pace = gap if self.pace is None else max(gap, 0.7 * self.pace)
+        return float(np.clip(3 * (self.pace or 0.0), REST, LONGEST_REST))
+
     def _rested(self) -> None:
         with self.lock:
-            for name in self.fine:
+            self._draw_to(2 if self.pace is not None and self.pace < FAST else 1)
+
+    def _draw_to(self, level: int) -> None:
+        if level != self.level:
+            self.level = level
+            for name in self.large:
                 self._settle(name)
 
 

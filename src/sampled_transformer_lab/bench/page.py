@@ -1,4 +1,4 @@
-"""bench.html: charts of time and memory over the number of points."""
+"""report.html of a benchmark: charts and tables of time and memory over the number of points."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sampled_transformer.report.facts import facts
 from sampled_transformer.report.page import COLOURS, as_html, document, graph_objects
 from sampled_transformer.support.atomic import atomic_write
 
-from .tables import TITLES
+from .tables import TITLES, tables
 
 DASHES = ("solid", "dash", "dot")
+LEFT_OUT = '<p class="note">"-" marks what was left out; bench.json says why.</p>'
 MEMORY = {"peak_bytes": "peak memory of a fresh process", "kept_bytes": "kept for the backward pass"}
 
 
@@ -50,8 +52,15 @@ def page(result: dict[str, Any]) -> str:
             charts.append((f"{level}: {title}", chart(entries, key, "MB", 2**-20, names, labels)))
     for number, (title, figure) in enumerate(charts):
         body += [f"<h2>{escape(title)}</h2>", as_html(figure, script=number == 0)]
-    body.append(f"<h2>How it was made</h2><p><code>{escape(result['command'])}</code></p>")
+    body += ["<h2>Tables</h2>", *map(_table, tables(result))]
+    body += [LEFT_OUT, *facts({"bench": result}, {})]
     return document("Attention over the number of points", body)
+
+
+def _table(text: str) -> str:
+    """A table as it is printed; its columns stay in line, and a narrow screen scrolls it."""
+    title, _, rows = text.partition("\n")
+    return f'<h3>{escape(title)}</h3><div class="wide"><pre style="white-space:pre">{escape(rows)}</pre></div>'
 
 
 def chart(

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from importlib.util import find_spec
 from json import dumps
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..bench.setting import LIMIT, REPEATS, Setting
@@ -48,7 +49,7 @@ def bench(
         preset: Name of a benchmark, paper-memory (the table of the paper) or quick; other options override it.
         threads: CPU threads (default: as torch chooses).
         device: Device, such as cpu or cuda (default: {device}).
-        out: Folder for bench.json and, if plotly is installed, bench.html.
+        out: Folder for bench.json and, if plotly is installed, report.html.
     """
     from tqdm import tqdm
 
@@ -60,8 +61,10 @@ def bench(
     set_threads(threads)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    begin = perf_counter()
     with tqdm(total=plan.steps(), unit="measurement", disable=None, leave=False) as bar:
         result = run(plan, bar.update)
+    result["seconds"] = perf_counter() - begin
     result["command"] = command(given(preset=preset, **changes, **sizes, threads=threads), memory)
     show(result, folder)
     if result["stopped"]:
@@ -107,7 +110,7 @@ def command(options: Mapping[str, Any], memory: bool) -> str:
 
 
 def show(result: dict[str, Any], folder: Path) -> None:
-    """Print the tables of a result, and write bench.json and, if plotly is installed, bench.html."""
+    """Print the tables of a result, and write bench.json and, if plotly is installed, report.html."""
     from sampled_transformer.support.atomic import atomic_write
 
     from ..bench.tables import tables
@@ -119,8 +122,8 @@ def show(result: dict[str, Any], folder: Path) -> None:
     if find_spec("plotly") is not None:
         from ..bench.page import write_page
 
-        write_page(folder / "bench.html", result)
-        print(f"{folder / 'bench.html'}: written")
+        write_page(folder / "report.html", result)
+        print(f"{folder / 'report.html'}: written")
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 
 from sampled_transformer_lab.bench.page import page
 from sampled_transformer_lab.bench.setting import Setting
 from sampled_transformer_lab.bench.study import Plan, run
+from sampled_transformer_lab.bench.tables import tables
 
 
 def test_a_chart_for_each_table_and_a_line_for_each_row() -> None:
@@ -25,6 +27,9 @@ def test_a_chart_for_each_table_and_a_line_for_each_row() -> None:
     for entry in result["exponents"]:
         assert f"{entry['mechanism']} ({entry['exponent']:.2f})" in text
     assert "bench &lt;now&gt;" in text
+    assert text.count("<h3>") == 2  # the tables, as they are printed
+    for table in tables(result):
+        assert escape(table.partition("\n")[2]) in text
     assert text.count("<script") >= 2
     assert 'src="http' not in text
 

@@ -24,13 +24,13 @@ def test_bench_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFix
     assert [entry["mechanism"] for entry in result["times"]] == ["sampled", "dense", "products"] * 2
     assert '--mechanisms ["sampled","dense","products"]' in result["command"]
     assert "--batch 1" in result["command"]
-    page = (out / "bench.html").read_text("utf-8")
+    page = (out / "report.html").read_text("utf-8")
     assert "block, forward and backward" in page
     assert "sampled (" in page
     assert 'src="http' not in page  # opens offline
     screen = capsys.readouterr().out
     assert "block, forward and backward: milliseconds" in screen
-    assert "bench.html: written" in screen
+    assert "report.html: written" in screen
 
 
 def test_the_help_shows_the_defaults_of_the_plan() -> None:
