@@ -7,7 +7,7 @@ export OMP_WAIT_POLICY ?= passive
 # Tests run side by side, so each process gets one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow test-faults test-browser pictures fuzz licences lint docs smoke bench clean
+.PHONY: help demo test test-slow test-faults test-browser pictures fuzz load licences lint docs smoke bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1|\2/' | \
@@ -34,6 +34,13 @@ pictures: .venv/browser ## take the pictures of the documentation anew
 fuzz: .venv/installed ## read 200,000 mutated files with every reader (hours); findings go to tests/data/fuzz/open
 	OMP_NUM_THREADS=1 $(BIN)/python -m sampled_transformer_lab.fuzz --count $(or $(COUNT),200000) --seed $(or $(SEED),0) \
 		--out results/faults/fuzz.json
+
+load: .venv/installed ## the page under 50 visitors, 20 million points, 10,000 files (an hour); figures go to docs/reliability.md
+	$(BIN)/python -m sampled_transformer_lab.load.page --out results/faults/load.json
+	$(BIN)/python -m sampled_transformer_lab.load.files --out results/bench/many-files.json
+	$(BIN)/python -m sampled_transformer_lab.load.scans --out results/bench/large-scans.json
+	$(BIN)/python benchmarks/predict.py --json results/bench/predict.json
+	$(BIN)/python -m sampled_transformer_lab.load.tables docs/reliability.md
 
 licences: .venv/installed ## list the licences of all dependencies in docs/licences.md
 	$(BIN)/python -m sampled_transformer_lab.licences docs/licences.md

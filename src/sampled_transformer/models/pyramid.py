@@ -187,8 +187,8 @@ class Stage(nn.Module):
         y = self.merge(self.first_norm(y.flatten(0, 2)).relu()).unflatten(0, shape)
         # `max` sends a gradient to one point, by its index; `amax` would compare all of them with the largest again.
         y = y.max(2).values if torch.is_grad_enabled() else y.amax(2)
-        found: Tensor = self.second_norm(y.flatten(0, 1)).relu().unflatten(0, shape[:2])
-        return found
+        merged: Tensor = self.second_norm(y.flatten(0, 1)).relu().unflatten(0, shape[:2])
+        return merged
 
 
 def _layer(inputs: int, outputs: int) -> list[nn.Module]:
