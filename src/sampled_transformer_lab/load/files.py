@@ -24,7 +24,7 @@ from sampled_transformer import __version__
 from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 
-from .resident import Watch, megabytes
+from .resident import Watch, left_behind, megabytes
 
 CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
 SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
@@ -57,7 +57,7 @@ def run(files: int) -> dict[str, Any]:
             process.returncode = os.waitstatus_to_exitcode(used[1])
         seconds = time.perf_counter() - begin
         lines = (folder / "out.csv").read_text("utf-8").splitlines()
-        left = sum(1 for _ in (folder / "temporary").rglob("*"))
+        left = left_behind(folder / "temporary")
     last = watch.samples[-1].seconds
     quarters = [
         max((one.resident for one in watch.samples if low * last <= one.seconds < (low + 0.25) * last), default=0)

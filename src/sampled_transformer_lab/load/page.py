@@ -34,7 +34,7 @@ from sampled_transformer.support.machine import machine
 from ..fuzz_seeds import make_seeds
 from .page_client import PageClient, in_turn
 from .page_files import BROKEN, EMPTY, GOOD, LARGE, TOO_LARGE, UNKNOWN, Upload, make_upload
-from .resident import Watch, family, megabytes, open_files, threads
+from .resident import Watch, family, left_behind, megabytes, open_files, threads
 
 PATIENCE = 300.0  # seconds that a visitor waits for an answer
 MOST_GROWTH = 1.5  # of the memory that is left when all visitors have gone; 32 threads keep some for reuse
@@ -104,7 +104,7 @@ class Server:
 
     def state(self) -> State:
         own = self.process.pid
-        left = sum(1 for _ in self.temporary.rglob("*"))
+        left = left_behind(self.temporary)
         with Watch(own) as watch:
             time.sleep(0.3)
         processes = len(family(own))
@@ -132,7 +132,7 @@ def run(clients: int, uploads: int, seed: int = 0, shown: str = "bricks") -> dic
             again = asyncio.run(_alone(server, clients + 2))
             complaints = server.complaints()
         ended = server.process.returncode
-        left = sum(1 for _ in server.temporary.rglob("*"))
+        left = left_behind(server.temporary)
     halves = [_peak(watch, 0.0, 0.5), _peak(watch, 0.5, 1.0)]
     return {
         "clients": clients,

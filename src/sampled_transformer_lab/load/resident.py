@@ -66,6 +66,11 @@ def open_files(process: int) -> int:
     return len(list((PROC / str(process) / "fd").iterdir()))
 
 
+def left_behind(folder: Path) -> int:
+    """The number of files and folders in a folder for temporary files, without torch's own cache, which is to stay."""
+    return sum(1 for path in folder.rglob("*") if not path.relative_to(folder).parts[0].startswith("torchinductor_"))
+
+
 class Watch:
     """Samples the memory of a program in a thread, in a `with` block.
 

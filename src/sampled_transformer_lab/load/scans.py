@@ -26,7 +26,7 @@ from sampled_transformer.data.sources.brick_scenes import brick_scene
 from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 
-from .resident import Watch, megabytes
+from .resident import Watch, left_behind, megabytes
 
 SCENE = 500_000  # points of the scene that is repeated
 COLUMNS = ("x", "y", "z", "nx", "ny", "nz")
@@ -86,7 +86,7 @@ def measured(command: list[str], folder: Path) -> dict[str, Any]:
         "peak_megabytes": megabytes(watch.peak),
         "processes": max((one.processes for one in watch.samples), default=0),
         "curve": watch.curve(20),
-        "temporary_files_left": sum(1 for _ in temporary.rglob("*")),
+        "temporary_files_left": left_behind(temporary),
         "said": (folder / "said.txt").read_text("utf-8", "replace")[-400:],
     }
 

@@ -14,6 +14,7 @@ from sampled_transformer_lab.load.resident import (
     Sample,
     Watch,
     family,
+    left_behind,
     megabytes,
     open_files,
     processor_seconds,
@@ -59,3 +60,10 @@ def test_a_curve_keeps_the_peaks() -> None:
     curve = watch.curve(5)
     assert len(curve) == 5
     assert max(row["megabytes"] for row in curve) == megabytes(watch.peak) == 1.0
+
+
+def test_what_torch_keeps_is_not_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "torchinductor_me" / "cache").mkdir(parents=True)
+    assert left_behind(tmp_path) == 0
+    (tmp_path / "ours" / "file").mkdir(parents=True)
+    assert left_behind(tmp_path) == 2
