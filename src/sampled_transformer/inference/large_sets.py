@@ -9,8 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ..support.memory import give_back_memory
 from ..support.workers import Announce, ProcessDied, run_in_order
 
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 LIMIT = 20.0  # seconds; the next size would take four times as long with dense attention
 
 
@@ -53,15 +55,29 @@ def _measure(chunk: list[int], announce: Announce, weights: str) -> list[Measure
     with torch.inference_mode():
         half = max(1, chunk[0] // 2)  # the first pass compiles, and its memory stays below that of the second
         network(directions[:, :half], None if normals is None else normals[:, :half])
-        before, begin = _peak(), time.perf_counter()
+        before, begin = _peak(reset=True), time.perf_counter()
         network(directions, normals)
         seconds, after = time.perf_counter() - begin, _peak()
     added = None if before is None or after is None else after - before
     return [Measured(chunk[0], seconds, added)]
 
 
-def _peak() -> float | None:
-    """The largest memory that this process has had, in megabytes."""
+def _peak(reset: bool = False) -> float | None:
+    """The largest memory that this process has had, in megabytes; with `reset`, forget larger ones of the past first.
+
+    On Linux, `ru_maxrss` will not do: a new process inherits it from the one that started it.
+    """
+    try:
+        if reset:
+            give_back_memory()
+            CLEAR.write_text("5")
+    except OSError:  # not on this system
+        pass
+    try:
+        lines = STATUS.read_text("ascii").splitlines()
+        return next(int(line.split()[1]) / 2**10 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        pass
     try:
         import resource
     except ImportError:  # not on Windows

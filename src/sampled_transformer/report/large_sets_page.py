@@ -21,8 +21,8 @@ def small_sets(rows: Rows, accuracies: Mapping[str, float], points: int) -> str:
     takes = "about as long as" if 0.8 <= ratio <= 1.25 else f"{ratio:.1f} times as long as"
     return (
         f"<p>With {points:,} points per part, sampled attention takes {takes} dense attention ({ours:.0f} and "
-        f"{theirs:.0f} ms for one part) and is {worse} accurate ({sampled:.1f} and {dense:.1f} % in one pass): for "
-        'sets this small, use dense attention. Linear cost matters for <a href="#large-sets">large sets</a>.</p>'
+        f"{theirs:.0f} ms for one part) and is {worse} accurate in this run ({sampled:.1f} and {dense:.1f} % in one "
+        'pass). Linear cost matters for <a href="#large-sets">large sets</a>.</p>'
     )
 
 
