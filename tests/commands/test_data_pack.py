@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.interrupts import restore_interrupts
 
 from sampled_transformer.cli import main
 from sampled_transformer.data import load_data, read_pack
@@ -20,11 +21,6 @@ OFF = "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sampled_transformer", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def restore_interrupts() -> None:
-    """A program that a shell started in the background ignores Ctrl-C, and so do its children."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

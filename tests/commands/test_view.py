@@ -7,13 +7,16 @@ import sys
 import urllib.request
 
 import pytest
+from helpers.interrupts import restore_interrupts
 
 from sampled_transformer.cli import main
 
 
 def test_the_page_is_served_until_it_is_stopped() -> None:
     words = [sys.executable, "-m", "sampled_transformer", "view", "bricks", "--no-open", "--port", "0"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=restore_interrupts
+    ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         found = re.fullmatch(r"bricks: open (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)\n", line)
