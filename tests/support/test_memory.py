@@ -56,3 +56,32 @@ def test_released_pages_keep_what_was_written(tmp_path: Path) -> None:
     plain = np.arange(5)
     release_pages(plain)  # which has none
     np.testing.assert_array_equal(plain, np.arange(5))
+
+
+THREADS = """
+import sys, threading
+from pathlib import Path
+from sampled_transformer.support.memory import share_memory_among_threads
+if sys.argv[1] == "share":
+    assert share_memory_among_threads()
+meet = threading.Barrier(17)
+def work():
+    held = [bytes(1000 + number) for number in range(1000)]
+    meet.wait()
+    meet.wait()
+for _ in range(16):
+    threading.Thread(target=work).start()
+meet.wait()
+[line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmSize")]
+print(line.split()[1])
+meet.wait()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_threads_share_pools() -> None:
+    def addresses(how: str) -> int:
+        done = subprocess.run([sys.executable, "-c", THREADS, how], check=True, capture_output=True, text=True)
+        return int(done.stdout)
+
+    assert addresses("share") < addresses("apart") - 200_000  # kilobytes; a pool has 64 MB of addresses

@@ -27,9 +27,11 @@ def view(
         open: Open the browser.
         device: Device (default: GPU if available).
     """
+    from ..support.memory import share_memory_among_threads
     from ..support.printable import printable
     from .extras import view_module
 
+    share_memory_among_threads()
     module = view_module("visits")
     visits = module.Visits(module.open_page(shown, weights, root, device), host, port)
     print(f"{printable(visits.page.trained.name)}: open {visits.address} (Ctrl-C ends it)", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 # The parameters of glibc's mallopt, from its malloc.h.
-TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
+TRIM_THRESHOLD, TOP_PAD, MMAP_MAX, ARENA_MAX = -1, -2, -4, -8
 
 
 def give_back_memory() -> bool:
@@ -46,6 +46,18 @@ def keep_freed_memory() -> bool:
     return all(
         mallopt(parameter, value) for parameter, value in ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1), (TOP_PAD, 2**26))
     )
+
+
+def share_memory_among_threads(pools: int = 2) -> bool:
+    """Make all threads take memory from a few pools. Return False if the C library cannot do that.
+
+    By default glibc gives up to eight pools per core to threads, and each keeps what its threads have freed. Call this
+    before the threads begin.
+    """
+    try:
+        return bool(ctypes.CDLL(None).mallopt(ARENA_MAX, pools))
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return False
 
 
 @contextmanager
