@@ -1,6 +1,6 @@
 """Does the live page stay fluid with a million points, in a browser that draws in software?
 
-    python benchmarks/view.py [--points 1000 60000 1000000] [--seconds 10] [--json results/bench/view.json]
+    python benchmarks/view.py [--points 1000 20000 60000 1000000] [--seconds 10] [--json results/bench/view.json]
 
 Opens the live page in a headless chromium without a graphics card (SwiftShader), draws a labelled scene, turns it with
 the mouse, and counts frames and the points in them; once with the level of detail, and once with all points all the
@@ -29,10 +29,10 @@ def measure(visits: Any, points: int, whole: bool, seconds: float) -> dict[str, 
 
     from sampled_transformer.view import drawing
 
-    usual = drawing.COARSE, drawing.MIDDLE
+    usual = drawing.LEVELS
     if whole:
-        drawing.COARSE = drawing.MIDDLE = points
-    rest = min(points, drawing.MIDDLE)
+        drawing.LEVELS = (points, points, points)
+    rest = min(points, drawing.LEVELS[-1])
     known = set(visits.visitors)
     try:
         with browser() as driver:
@@ -60,7 +60,7 @@ def measure(visits: Any, points: int, whole: bool, seconds: float) -> dict[str, 
             time.sleep(4)  # a fast browser is given all points
             at_rest = most_points([*seen, *frames(driver)])
     finally:
-        drawing.COARSE, drawing.MIDDLE = usual
+        drawing.LEVELS = usual
     gaps = np.diff([moment for moment, _ in moving]) / 1000
     return {
         "points": points,
@@ -84,7 +84,7 @@ def main() -> None:
     from sampled_transformer.view.visits import Visits
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, nargs="+", default=[1000, 60_000, 1_000_000])
+    parser.add_argument("--points", type=int, nargs="+", default=[1000, 20_000, 60_000, 1_000_000])
     parser.add_argument("--seconds", type=float, default=10.0, help="how long the camera turns")
     parser.add_argument("--json", help="file for the figures")
     given = parser.parse_args()

@@ -154,7 +154,7 @@ def test_the_receptive_field_plays(visits: Visits, desktop: Any) -> None:
 def test_a_large_cloud_has_fewer_points_while_it_turns_and_all_of_them_at_rest(
     visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "COARSE", 5_000)
+    monkeypatch.setattr(drawing, "LEVELS", (2_000, 5_000, 50_000))
     with browser(DESKTOP) as driver:
         watch_frames(driver)
         visitor = enter(driver, visits)

@@ -12,41 +12,40 @@ from sampled_transformer.view.visits import Visits
 
 
 def test_a_large_cloud_is_coarse_while_the_camera_moves(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "COARSE", 100)
-    monkeypatch.setattr(drawing, "MIDDLE", 200)
+    monkeypatch.setattr(drawing, "LEVELS", (50, 100, 200))
     points = np.random.default_rng(0).normal(size=(350, 3)).astype(np.float32)
     with visit(visits) as (visitor, _):
         own = visitor.drawing
         own.cloud("large", points, np.zeros((350, 3), np.uint8), 0.01)
         levels = own.handles["large"]
-        assert [len(one.points) for one in levels] == [100, 100, 150]
+        assert [len(one.points) for one in levels] == [50, 50, 100, 150]
         together = np.vstack([one.points for one in levels])
         assert np.allclose(np.sort(together, 0), np.sort(points, 0))
 
         def drawn() -> list[bool]:
             return [bool(one.visible) for one in levels]
 
+        own.pace = 1.0  # a slow browser
         own._moved()
-        assert drawn() == [True, False, False]
+        assert drawn() == [True, False, False, False]
         end = time.monotonic() + 20
         while not levels[1].visible and time.monotonic() < end:
             time.sleep(0.05)
-        own.pace = drawing.FAST * 2
-        own._moved()
+        assert drawn() == [True, True, True, False]  # at rest, but never all points
+        own.moved, own.pace = time.monotonic(), drawing.FAST / 10
+        own._draw_to(drawing.IN_MOVEMENT[own._is_fast()])
+        assert drawn() == [True, True, False, False]
         own._rested()
-        assert drawn() == [True, True, False]  # a slow browser never gets all points
-        own.pace = drawing.FAST / 2
-        own._rested()
-        assert drawn() == [True, True, True]
+        assert drawn() == [True, True, True, True]
         own.show("large", False)
         own._moved()
         own._rested()
-        assert drawn() == [False, False, False]
+        assert drawn() == [False] * 4
 
 
 def test_a_small_cloud_has_one_level(visits: Visits) -> None:
     with visit(visits) as (visitor, _):
-        for count in (0, 1, 300):
+        for count in (0, 1, 20_000):
             visitor.drawing.cloud("small", np.zeros((count, 3)), np.zeros((count, 3), np.uint8), 0.01)
             visitor.drawing._moved()
             assert [(len(one.points), bool(one.visible)) for one in visitor.drawing.handles["small"]] == [(count, True)]

@@ -13,6 +13,7 @@ from ..support.memory import give_back_memory
 from ..support.workers import Announce, ProcessDied, run_in_order
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+SMALL = 20_000  # points
 LIMIT = 20.0  # seconds; the next size would take four times as long with dense attention
 
 
@@ -53,8 +54,9 @@ def _measure(chunk: list[int], announce: Announce, weights: str) -> list[Measure
     normals = directions if description.options.get("normals", True) else None
     announce(0)
     with torch.inference_mode():
-        half = max(1, chunk[0] // 2)  # the first pass compiles, and its memory stays below that of the second
-        network(directions[:, :half], None if normals is None else normals[:, :half])
+        # The first pass compiles. Half a large set is enough for that; half a small one may need no compiled kernel.
+        warm = chunk[0] if chunk[0] <= SMALL else chunk[0] // 2
+        network(directions[:, :warm], None if normals is None else normals[:, :warm])
         before, begin = _peak(reset=True), time.perf_counter()
         network(directions, normals)
         seconds, after = time.perf_counter() - begin, _peak()

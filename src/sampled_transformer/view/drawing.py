@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-COARSE = 60_000  # points of a large cloud that are drawn while the camera moves
-MIDDLE = 300_000  # points that are drawn at rest where a browser is slow, or has not yet shown that it is fast
-FAST = 0.15  # seconds between two movements of the camera in a browser that can draw everything
+# Points of a large cloud that are drawn. A slow browser, or one that has not yet shown that it is fast, is given the
+# first number in movement and the last one at rest; a fast one the second number in movement, and all points at rest.
+LEVELS = (20_000, 60_000, 300_000)
+IN_MOVEMENT, AT_REST = {False: 0, True: 1}, {False: 2, True: 3}  # the last level that is drawn, by whether it is fast
+FAST = 0.08  # seconds between two movements of the camera in a fast browser
 REST = 0.35  # seconds without a movement after which all points are drawn
 LONGEST_REST = 3.0  # the same for a browser that draws slowly, whose movements come seconds apart
 
@@ -27,7 +29,7 @@ class Drawing:
         self.client = client
         self.handles: dict[str, list[Any]] = {}
         self.large: set[str] = set()  # clouds with levels of detail; their handles are the levels
-        self.level = 1  # the last level that is drawn: 0 in movement, 1 at rest, 2 at rest in a fast browser
+        self.level = AT_REST[False]  # the last level that is drawn
         self.hidden: set[str] = set()
         self.lock = threading.RLock()
         self.timer: threading.Timer | None = None
@@ -44,9 +46,9 @@ class Drawing:
         points = np.asarray(points, np.float32)
         with self.lock:
             order = np.arange(len(points))
-            if len(points) > COARSE:
+            if len(points) > LEVELS[0]:
                 order = np.random.default_rng(0).permutation(len(points))
-            levels = [rows for rows in np.split(order, [COARSE, max(COARSE, MIDDLE)]) if len(rows)]
+            levels = [rows for rows in np.split(order, LEVELS) if len(rows)]
             self.remove(name)
             own = {"point_size": size, "point_shape": "circle", "precision": "float32"}
             add = self.client.scene.add_point_cloud
@@ -139,7 +141,7 @@ class Drawing:
             patience = self._patience(time.monotonic())
             if not self.large:
                 return
-            self._draw_to(0)
+            self._draw_to(IN_MOVEMENT[self._is_fast()])
             if self.timer is not None:
                 self.timer.cancel()
             self.timer = threading.Timer(patience, self._rested)
@@ -158,7 +160,10 @@ class Drawing:
 
     def _rested(self) -> None:
         with self.lock:
-            self._draw_to(2 if self.pace is not None and self.pace < FAST else 1)
+            self._draw_to(AT_REST[self._is_fast()])
+
+    def _is_fast(self) -> bool:
+        return self.pace is not None and self.pace < FAST
 
     def _draw_to(self, level: int) -> None:
         if level != self.level:
