@@ -205,7 +205,7 @@ OUTCOMES = {
     "nodes": "too large a tree: 20,000 nodes, nested up to 19,999 deep",
     "instances": "10,000 nodes with 300,000,000 vertices need about 60 GB",
     "layers": "damaged LAZ data: a chunk claims layers of",
-    "claimed_points": "900,000,000 points need about 86.4 GB",
+    "claimed_points": "damaged LAZ file",
     "blank_text": None,
     "compressed_arrays": "arrays of 12,000,000 bytes with 4,000,000 rows need about",
     "narrow_integers": "arrays of 12,000,000 bytes with 4,000,000 rows need about",

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def test_a_table_has_the_fields_of_the_answers(files: list[str], tmp_path: Path) -> None:
-    question = Question(str(save_small(tmp_path / "w.safetensors")), samples=2)
+    question = Question(str(save_small(tmp_path / "w.safetensors")), samples=2, batch=8)
     job = answer_job(question, shard=10)
     assert (job.batch, job.shard) == (8, 16)  # whole batches
     announced: list[int | None] = []

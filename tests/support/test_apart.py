@@ -136,3 +136,14 @@ def test_it_ends_with_its_caller(apart: Apart) -> None:
     assert apart.process.wait(60) == 0
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
+
+
+@posix
+def test_a_large_caller_does_not_make_it_large() -> None:
+    assert len(bytearray(os.urandom(1) * (LARGE + 2**20))) > LARGE
+    process = Apart()
+    try:
+        assert process.call(add, (1, 2), 60) == 3
+        assert process.is_alive
+    finally:
+        process.stop()

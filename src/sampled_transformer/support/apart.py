@@ -184,8 +184,18 @@ def _wake_in(seconds: float) -> None:
 
 def was_large() -> bool:
     """Whether this process once had so much memory that it should not be used again."""
+    return peak_memory() > LARGE
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes; 0 where the system does not tell.
+
+    On Linux `ru_maxrss` begins with that of the process that started this one, which may be a large one.
+    """
+    with suppress(OSError, ValueError, IndexError, StopIteration), open("/proc/self/status", encoding="ascii") as file:
+        return 1024 * int(next(line for line in file if line.startswith("VmHWM:")).split()[1])
     try:
         import resource
     except ImportError:  # Windows
-        return False
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) > LARGE
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
