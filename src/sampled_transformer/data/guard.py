@@ -32,6 +32,8 @@ LIBRARIES = {
     **dict.fromkeys((".h5", ".hdf5"), ("h5py",)),
 }
 
+MOST_IDLE = 2  # processes that wait for the next file; more only read where threads ask at once
+
 
 class Guard:
     """Processes that read files, as many as threads ask at once."""
@@ -106,10 +108,11 @@ class Guard:
         return Apart()
 
     def _put_back(self, reader: Apart) -> None:
-        if reader.is_alive:
-            with self._lock:
+        with self._lock:
+            stays = reader.is_alive and len(self._idle) < MOST_IDLE
+            if stays:
                 self._idle.append(reader)
-        else:
+        if not stays:
             reader.stop()
 
 
