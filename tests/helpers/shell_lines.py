@@ -33,10 +33,9 @@ NOT_RUN = {  # part of "page: line" -> why nobody waits for it here. The program
 }
 SLOW = {  # part of "page: line" -> why it is left to `make test-slow`
     r"--engine ray": "starts a Ray cluster on this machine",
-    r"theory --(larger|softened|monte_carlo)": "a minute each",
+    r"theory --(larger|monte_carlo)": "up to a minute each",
     r"bench --preset quick": "a minute or two",
     r" export ": "compiles the network",
-    r"evaluate runs/bricks --robustness": "a minute: every corruption at every level",
     r"calibrate old.safetensors ": "asks the shipped network about all training parts",
     r"brick-scenes packs/scenes": "draws a hundred scenes",
 }
