@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -52,3 +54,14 @@ def test_a_large_array_on_disk_takes_no_memory(tmp_path: Path, monkeypatch: pyte
     add(array, rows, np.ones(len(rows)))
     np.testing.assert_array_equal(take(array, rows), rows + 1)
     assert resident_file_pages() - before < 8e6
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="reserves room as POSIX does")
+def test_a_full_disk_is_noticed_at_once(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="expected room for a temporary file of 8,000 bytes, got none"):
+            Workspace(tmp_path).zeros((1000,), np.float64)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

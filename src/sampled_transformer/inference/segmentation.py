@@ -277,6 +277,7 @@ def _in_tiles(
     count, origin = len(points.positions), _origin(points.positions)
     levels, side = ask.network.levels, ask.network.side
     margin = MARGIN * float(side) * spacing * 2.0 ** max(0, int(levels) - 2)  # type: ignore[arg-type]
+    labels, confidence = space.zeros((count,), np.int16), space.zeros((count,), np.float32)  # now, while there is room
     votes: np.ndarray | None = None
     for tile in plan_tiles(points.positions, max(1, most // 2)):
         rows, distance = _members(points.positions, tile, margin)
@@ -287,7 +288,6 @@ def _in_tiles(
         add(votes, rows, weight[:, None].astype(np.float32) * found)
         done(int((distance == 0).sum()))
     assert votes is not None
-    labels, confidence = space.zeros((count,), np.int16), space.zeros((count,), np.float32)
     for some, own in pieces(votes):
         labels[some], confidence[some] = _best(own / own.sum(1, keepdims=True))
     return labels, confidence

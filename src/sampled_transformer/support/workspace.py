@@ -38,7 +38,11 @@ class Workspace:
         with open(path, "xb") as file:
             size = math.prod(shape) * np.dtype(kind).itemsize
             if hasattr(os, "posix_fallocate") and size:  # a disk that fills up later would kill the process
-                os.posix_fallocate(file.fileno(), 0, size)
+                try:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                except OSError as error:
+                    wanted = f"expected room for a temporary file of {size:,} bytes, got none"
+                    raise OSError(error.errno, f"{wanted} ({error.strerror})", str(path)) from None
         return np.memmap(path, kind, "r+" if path.stat().st_size else "w+", shape=shape)
 
 
