@@ -1,11 +1,12 @@
-"""Which network is most accurate after the same wall time of training on the same cores?
+"""Which network is most accurate after the same time of training on the same cores?
 
-    python benchmarks/peers.py DATA [--minutes 10 40] [--networks ...] [--threads 1] [--half] [--json FILE]
+    python benchmarks/peers.py DATA [--minutes 10 40] [--clock processor] [--networks ...] [--half] [--json FILE]
 
 Trains PointNet, PointNet++ (SSG), DGCNN, Set Transformer and our pyramid on ModelNet40 (1,024 points, positions alone)
-for each wall time, with one recipe: AdamW, the rate of its paper on a cosine over the wall time, label smoothing, fresh
-points in every epoch. Then it tests on the whole test split, once. A finished row is in the file of --json, and a
-second call goes on with the others. Memory is the peak of a process of its own.
+for each time, with one recipe: AdamW, the rate of its paper on a cosine over the time, label smoothing, fresh points in
+every epoch. Then it tests on the whole test split, once. A finished row is in the file of --json, and a second call
+goes on with the others. Memory is the peak of a process of its own. On a machine that does other work, `--clock
+processor` gives each network the same share of it.
 """
 
 from __future__ import annotations
@@ -32,17 +33,19 @@ from sampled_transformer.support.machine import machine
 from sampled_transformer.support.memory import keep_freed_memory
 from sampled_transformer_lab.bench.measure import load
 from sampled_transformer_lab.bench.peers import PEERS, RATES
-from sampled_transformer_lab.bench.peers.contest import Recipe, accuracy_of, count_parameters, time_of_one, train_for
+from sampled_transformer_lab.bench.peers.contest import CLOCKS, Recipe, accuracy_of, count_parameters, time_of_one, train_for
 
 
-def measure(name: str, minutes: float, data: str, recipe: Recipe, threads: int, answers: Any) -> None:
+def measure(
+    name: str, minutes: float, data: str, recipe: Recipe, threads: int, clock: str, answers: Any
+) -> None:
     """One row, in a process of its own."""
     torch.set_num_threads(threads)
     keep_freed_memory()
     torch.manual_seed(recipe.seed)
     network = PEERS[name](40)
     before = load()
-    trained = train_for(network, load_data("modelnet40", "train", data), minutes, RATES[name], recipe)
+    trained = train_for(network, load_data("modelnet40", "train", data), minutes, RATES[name], recipe, CLOCKS[clock])
     after = load()
     test = load_data("modelnet40", "test", data)
     answers.put(
@@ -66,16 +69,19 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, nargs="+", default=[10.0, 40.0])
     parser.add_argument("--networks", nargs="+", choices=list(PEERS), default=list(PEERS))
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of each network (default: 1)")
+    parser.add_argument(
+        "--clock", choices=list(CLOCKS), default="wall", help="what the minutes are of: of the clock, or of the processor"
+    )
     parser.add_argument("--half", action="store_true", help="train in bfloat16, all of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the figures to this file, and go on from it")
     chosen = parser.parse_args()
     recipe = Recipe(half=chosen.half, seed=chosen.seed)
-    setting = {"recipe": asdict(recipe), "threads": chosen.threads}
+    setting = {"recipe": asdict(recipe), "threads": chosen.threads, "clock": chosen.clock}
     found: dict[str, Any] = {**setting, "machine": machine(), "rows": []}
     if chosen.json is not None and chosen.json.exists():
         found = json.loads(chosen.json.read_text("utf-8"))
-        if {name: found[name] for name in setting} != setting:
+        if {name: found.get(name) for name in setting} != setting:
             parser.error(f"--json: expected a file of the same recipe and threads, got {chosen.json}")
     context = multiprocessing.get_context("spawn")
     for minutes in chosen.minutes:
@@ -83,9 +89,8 @@ def main() -> None:
             row = next((row for row in found["rows"] if (row["network"], row["minutes"]) == (name, minutes)), None)
             if row is None:
                 answers = context.Queue()
-                child = context.Process(
-                    target=measure, args=(name, minutes, chosen.data, recipe, chosen.threads, answers)
-                )
+                arguments = (name, minutes, chosen.data, recipe, chosen.threads, chosen.clock, answers)
+                child = context.Process(target=measure, args=arguments)
                 child.start()
                 while child.is_alive() and answers.empty():
                     child.join(1)

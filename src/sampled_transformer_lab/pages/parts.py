@@ -5,25 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from .markdown import table
-from .peers import leader
+from .peers import clock_option, clock_words, leader
 
 HEADS = ["network", "mean IoU %", "points right %", "epochs", "parameters", "processor, min", "peak memory, GB"]
 
 
 def parts_section(result: dict[str, Any]) -> list[str]:
-    """One table for each wall time with the IoU of each class, and who leads it."""
+    """One table for each time with the IoU of each class, and who leads it."""
     recipe, rows = result["recipe"], result["rows"]
     precision = "bfloat16, mixed" if recipe["half"] else "float32"
     cores = f"{result['threads']} core{'s' * (result['threads'] > 1)}"
     at_once = " All of a table train at the same time." if result["together"] else ""
     lines = [
         f"All networks train on brick-parts ({recipe['points']:,} points with normals, "
-        f"{rows[0]['training_parts']:,} parts) for the same wall time, each on {cores} in {precision}, and are then "
-        f"tested once on the {rows[0]['test_parts']:,} test parts.{at_once} The recipe is the same: AdamW, batches of "
-        f"{recipe['batch']}, cross-entropy and Lovász loss, fresh points in every epoch, a rate that rises for a tenth "
-        "of the wall time and falls along a cosine. The highest rate is 1e-3 for PointNet++, as published, and 2e-3 "
-        "for ours. PointNet++ is implemented in plain torch as published, without extensions to compile; with those "
-        "it would be faster. The column of the processor shows whether all got the same share of the machine.",
+        f"{rows[0]['training_parts']:,} parts) for the same {clock_words(result)}, each on {cores} in {precision}, and "
+        f"are then tested once on the {rows[0]['test_parts']:,} test parts.{at_once} The recipe is the same: AdamW, "
+        f"batches of {recipe['batch']}, cross-entropy with weights of classes that fade, Lovász loss, fresh points in "
+        "every epoch, a rate that rises for a tenth of the time and falls along a cosine. The highest rate is 1e-3 for "
+        "PointNet++, as published, and 2e-3 for ours. PointNet++ is implemented in plain torch as published, without "
+        "extensions to compile; with those it would be faster. The column of the processor shows whether all got the "
+        "same share of the machine.",
     ]
     for minutes in sorted({row["minutes"] for row in rows}):
         these = sorted((row for row in rows if row["minutes"] == minutes), key=lambda row: -row["mean_iou"])
@@ -34,7 +35,7 @@ def parts_section(result: dict[str, Any]) -> list[str]:
         names = list(these[0]["classes"])
         body = [[row["network"], *(f"{100 * row['classes'][name]:.1f}" for name in names)] for row in these]
         lines += table(["network", *names], body)
-    words = [*(["--half"] if recipe["half"] else []), *(["--together"] if result["together"] else [])]
+    words = [*clock_option(result), *(["--half"] if recipe["half"] else []), *(["--together"] if result["together"] else [])]
     minutes = " ".join(f"{one:g}" for one in sorted({row["minutes"] for row in rows}))
     command = " ".join(["python benchmarks/parts.py ROOT", *words, f"--minutes {minutes}"])
     return [*lines, "", "## How it was made", "", "```bash", f"{command} --json results/peers/parts.json", "```"]

@@ -10,14 +10,14 @@ HEADS = ["network", "accuracy %", "epochs", "parameters", "ms for one", "peak me
 
 
 def peers_section(result: dict[str, Any]) -> list[str]:
-    """One table for each wall time, and who leads it."""
+    """One table for each time, and who leads it."""
     recipe, rows = result["recipe"], result["rows"]
     precision = "bfloat16, mixed" if recipe["half"] else "float32"
     lines = [
-        f"All networks train on ModelNet40 ({recipe['points']:,} points, positions alone) for the same wall time on "
-        f"{result['threads']} core{'s' * (result['threads'] > 1)} in {precision}, and are then tested once on the "
-        f"whole test split. The recipe is the same: AdamW, batches of {recipe['batch']}, label smoothing "
-        f"{recipe['label_smoothing']:g}, fresh points in every epoch, a rate that rises for a tenth of the wall "
+        f"All networks train on ModelNet40 ({recipe['points']:,} points, positions alone) for the same "
+        f"{clock_words(result)} on {result['threads']} core{'s' * (result['threads'] > 1)} in {precision}, and are then "
+        f"tested once on the whole test split. The recipe is the same: AdamW, batches of {recipe['batch']}, label "
+        f"smoothing {recipe['label_smoothing']:g}, fresh points in every epoch, a rate that rises for a tenth of the "
         "time and falls along a cosine. The highest rate is that of each paper, 1e-3, and 2e-3 for ours. The others "
         "are implemented in plain torch as published, without extensions to compile; with those they would be faster.",
     ]
@@ -35,6 +35,7 @@ def peers_section(result: dict[str, Any]) -> list[str]:
             for row in these
         ]
         lines += ["", f"## After {minutes:g} minutes", "", leader(these), "", *table(HEADS, body)]
+    minutes = " ".join(f"{one:g}" for one in sorted({row["minutes"] for row in rows}))
     names = listed([f"`{row['network']}`" for row in rows if row["minutes"] == rows[0]["minutes"]])
     lines += [
         "",
@@ -43,12 +44,29 @@ def peers_section(result: dict[str, Any]) -> list[str]:
         f"Networks: {names}. Rows took turns, at most two at once, each with its own core.",
         "",
         "```bash",
-        "python benchmarks/peers.py ROOT"
-        + (" --half" if recipe["half"] else "")
-        + " --json results/peers/contest.json",
+        " ".join(
+            [
+                "python benchmarks/peers.py ROOT",
+                *clock_option(result),
+                *(["--half"] if recipe["half"] else []),
+                f"--minutes {minutes}",
+                "--json results/peers/contest.json",
+            ]
+        ),
         "```",
     ]
     return lines
+
+
+def clock_words(result: dict[str, Any]) -> str:
+    """What the minutes are of; a file without `clock` is of wall time."""
+    if result.get("clock", "wall") == "wall":
+        return "wall time"
+    return "processor time (what other programs on the machine took does not count)"
+
+
+def clock_option(result: dict[str, Any]) -> list[str]:
+    return [] if result.get("clock", "wall") == "wall" else [f"--clock {result['clock']}"]
 
 
 def leader(rows: list[dict[str, Any]], figure: str = "accuracy") -> str:

@@ -50,3 +50,16 @@ def test_one_row_has_no_leader() -> None:
     assert "leads" not in text
     assert "at the same time" not in text
     assert "each on 2 cores in float32" in text
+
+
+def test_minutes_of_the_processor() -> None:
+    result = {
+        "recipe": {"points": 8, "half": False, "batch": 16},
+        "threads": 1,
+        "together": False,
+        "clock": "processor",
+        "rows": [row("ours", 1, 0.3)],
+    }
+    lines = parts_section(result)
+    assert "for the same processor time (" in lines[0]
+    assert "python benchmarks/parts.py ROOT --clock processor --minutes 1 --json results/peers/parts.json" in lines

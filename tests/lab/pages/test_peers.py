@@ -29,3 +29,17 @@ def test_tables_by_wall_time_and_their_leaders() -> None:
     assert "theirs leads by 1.00 points before ours (one seed each)." in lines
     assert "| ours | 85.00 | 3.2 | 1.48 M | 12.3 | 2.50 |" in lines
     assert lines.index("## After 10 minutes") < lines.index("## After 40 minutes")
+    assert "for the same wall time on 1 core" in lines[0]
+    assert "python benchmarks/peers.py ROOT --half --minutes 10 40 --json results/peers/contest.json" in lines
+
+
+def test_minutes_of_the_processor() -> None:
+    result = {
+        "recipe": {"points": 1024, "half": False, "batch": 32, "label_smoothing": 0.2},
+        "threads": 1,
+        "clock": "processor",
+        "rows": [row("theirs", 10, 0.80), row("ours", 10, 0.85)],
+    }
+    lines = peers_section(result)
+    assert "for the same processor time (" in lines[0]
+    assert "python benchmarks/peers.py ROOT --clock processor --minutes 10 --json results/peers/contest.json" in lines

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 
 from sampled_transformer.data import load_data
 from sampled_transformer_lab.bench.peers import PEERS, RATES
-from sampled_transformer_lab.bench.peers.contest import Recipe, accuracy_of, factor, time_of_one, train_for
+from sampled_transformer_lab.bench.peers.contest import CLOCKS, Recipe, accuracy_of, factor, time_of_one, train_for
 
 # As reported in the papers or by their public code, in millions.
 MILLIONS = {"PointNet": 3.47, "PointNet++ (SSG)": 1.48, "DGCNN": 1.81}
@@ -35,6 +37,13 @@ def test_training_ends_with_its_wall_time_and_can_go_through_epochs() -> None:
     assert not torch.equal(before, network.stem[0].weight)
     assert 0 <= accuracy_of(network, pack, RECIPE) <= 1
     assert time_of_one(network, torch.randn(1, 32, 3), 3) > 0
+
+
+def test_the_clock_of_the_processor_does_not_count_what_others_take() -> None:
+    begin = {name: clock() for name, clock in CLOCKS.items()}
+    time.sleep(0.5)  # as long as another program would have the core
+    passed = {name: clock() - begin[name] for name, clock in CLOCKS.items()}
+    assert passed["processor"] < 0.25 < 0.5 <= passed["wall"]
 
 
 def test_the_rate_rises_and_falls_to_zero() -> None:
