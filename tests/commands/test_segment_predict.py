@@ -30,7 +30,7 @@ def test_files_come_back_with_classes(
     assert captured.err == ""
     assert captured.out.count(f"{COUNT} points, ") == 4
     assert "per second; " in captured.out
-    assert "(without normals, which the network can do without)" in captured.out  # LAS has none
+    assert "(no normals: labels may be far worse without; `segment evaluate" in captured.out  # LAS has none
     for name in names:
         before, after = read_scan(name), read_scan(Path("out", name), label=LABEL.get(Path(name).suffix, "class"))
         np.testing.assert_array_equal(after.points, before.points)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import laspy
+import numpy as np
 import pytest
 import yaml
 from helpers.point_packs import halves
@@ -52,6 +55,42 @@ def test_ignored_classes_and_features_by_name(
     assert main([*words, *own, *SMALL]) == 0
     assert "  odd: IoU no points" in capsys.readouterr().out
     assert describe_model(tmp_path / "run" / "model.safetensors").options["features"] == {"colour": 3}
+
+
+def test_a_folder_of_labelled_surveys_and_the_way_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Train on LAS files as they come, in map coordinates, and label one: the classes keep the numbers of LAS."""
+    monkeypatch.chdir(tmp_path)
+    for split, name, seed in (("train", "west.las", 0), ("train", "north.laz", 1), ("test", "east.las", 2)):
+        write_survey(tmp_path / "surveys" / split / name, seed)
+    own = ["--data.part", "crop", "--data.points", "200", "--data.features", '["intensity"]', "--epochs", "8"]
+    train = ["segment", "train", "--data", "surveys", "--recipe", "segment-none", "--out", "run", *own, *SMALL]
+    assert main([*train, "--optimiser.rate", "0.01"]) == 0
+    assert re.search(r"^  ground: IoU [\d.]+ %\n  building: IoU [\d.]+ %$", capsys.readouterr().out, re.M)
+    assert main(["segment", "evaluate", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mean_iou"] > 0.7
+    bare = laspy.read("surveys/test/east.las")
+    truth = np.array(bare.classification)
+    bare.classification[:] = 0
+    bare.write("bare.las")
+    assert main(["segment", "predict", "bare.las", "--weights", "run"]) == 0
+    assert (np.asarray(laspy.read("labelled/bare.las").classification) == truth).mean() > 0.85
+
+
+def write_survey(path: Path, seed: int) -> None:
+    """Ground at 100 m, roofs 5 m above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    generator = np.random.default_rng(seed)
+    points = generator.uniform(0, 20, (800, 3)) * [1, 1, 0.05]
+    is_roof = points[:, 0] % 10 > 6
+    points[is_roof, 2] += 5
+    header = laspy.LasHeader(point_format=1, version="1.2")
+    header.offsets, header.scales = [500_000, 4_000_000, 0], [0.001] * 3
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = (points + [500_000, 4_000_000, 100]).T
+    las.classification, las.intensity = np.where(is_roof, 6, 2), generator.integers(0, 1000, 800)
+    las.write(path)
 
 
 OUT = ["--out", "x"]

@@ -339,7 +339,7 @@ def point_pack(counts: list[int]) -> Pack:
         point_labels=[row % 4 - 1 for row in rows],
         point_classes=("a", "b", "c"),
         features={
-            "colour": [np.stack([row, row + 100 * i, row * 0], 1).astype(np.uint8) for i, row in enumerate(rows)],
+            "codes": [np.stack([row, row + 100 * i, row * 0], 1).astype(np.uint8) for i, row in enumerate(rows)],
             "height": [cloud[:, 2].astype(np.float32) for cloud in clouds(counts)],
         },
         keep_size=True,
@@ -354,7 +354,7 @@ def check_rows(pack: Pack, counts: list[int]) -> None:
         torch.split(batch.points.flatten(0, -2), lengths),
         torch.split(batch.normals.flatten(0, -2), lengths),
         torch.split(batch.point_labels.flatten(), lengths),
-        torch.split(batch.features["colour"].flatten(0, -2), lengths),
+        torch.split(batch.features["codes"].flatten(0, -2), lengths),
         torch.split(batch.features["height"].flatten(0, -2), lengths),
         strict=True,
     )
@@ -375,7 +375,7 @@ def test_what_points_carry_stays_with_them(tmp_path, counts):
     write_pack(pack, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as stored:
         assert stored["point_labels"].dtype == np.int8
-        assert stored["feature_colour"].dtype == np.uint8
+        assert stored["feature_codes"].dtype == np.uint8
     back = read_pack(tmp_path / "a.npz")
     assert back.point_labels.dtype == np.int16
     assert back.point_classes == ("a", "b", "c")
@@ -385,7 +385,7 @@ def test_what_points_carry_stays_with_them(tmp_path, counts):
     for one in (pack, back, back.select([2, 0]), back.select([1]), pack.keep_points(few), take_points(back, 2, 7)):
         check_rows(one, counts)
     assert back.keep_points(few).points.shape == (3, 2, 3)
-    assert back.keep_points(few).batch([0]).features["colour"][0, :, 0].tolist() == few[0].tolist()
+    assert back.keep_points(few).batch([0]).features["codes"][0, :, 0].tolist() == few[0].tolist()
     empty = back.select([]).batch(slice(None))
     assert (empty.point_labels.numel(), empty.features["height"].numel()) == (0, 0)
 
@@ -394,14 +394,22 @@ def test_batches_of_points_with_labels():
     batch = point_pack([4, 2]).batch([1, 0])
     assert batch.point_labels.dtype == torch.int64
     assert batch.point_labels.tolist() == [-1, 0, -1, 0, 1, 2]
-    assert {name: tuple(one.shape) for name, one in batch.features.items()} == {"colour": (6, 3), "height": (6, 1)}
-    assert batch.features["colour"].dtype == torch.float32
+    assert {name: tuple(one.shape) for name, one in batch.features.items()} == {"codes": (6, 3), "height": (6, 1)}
+    assert batch.features["codes"].dtype == torch.float32
     moved = batch.to("meta")
-    assert {moved.points.device.type, moved.point_labels.device.type, moved.features["colour"].device.type} == {"meta"}
+    assert {moved.points.device.type, moved.point_labels.device.type, moved.features["codes"].device.type} == {"meta"}
     assert (moved.labels, moved.ptr.device.type) == (None, "meta")
     assert point_pack([3, 3]).batch([0]).features["height"].shape == (1, 3, 1)
     bare = Pack.from_arrays(clouds([3, 3])).batch([0])
     assert (bare.point_labels, bare.features) == (None, None)
+
+
+def test_colours_of_bytes_are_read_as_numbers_from_0_to_1():
+    colours = np.array([[0, 51, 255], [255, 102, 0]], np.uint8)
+    for name, unit in (("colour", 255), ("codes", 1)):
+        pack = Pack.from_arrays([clouds([2])[0]], features={name: [colours]})
+        assert pack.features[name].dtype == np.uint8
+        np.testing.assert_allclose(pack.batch([0]).features[name][0].numpy(), colours / unit, rtol=1e-6)
 
 
 def test_a_batch_of_labels_is_the_callers_own():
@@ -455,7 +463,7 @@ def test_bad_labels_and_features_are_named(arguments, message):
 
 
 def test_repr_names_what_points_carry():
-    expected = "Pack(2 sets, 6 points in total, 3 point classes, normals, colour (3), height (1))"
+    expected = "Pack(2 sets, 6 points in total, 3 point classes, normals, codes (3), height (1))"
     assert repr(point_pack([4, 2])) == expected
 
 

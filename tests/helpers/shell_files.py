@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
@@ -69,13 +68,17 @@ def site(folder: Path) -> None:
     save_segmenter(folder / "model.safetensors", {"part": "crop", "size": "kept"}, features={"intensity": 1})
 
 
-def site_pack(folder: Path) -> None:
-    """Scenes with the one feature that scans have everywhere."""
-    folder.mkdir(parents=True)
+def my_scans(folder: Path) -> None:
+    """Labelled scans with the one feature that scans have everywhere."""
     for split, sets in (("train", 6), ("test", 2)):
         pack = halves(sets, seed=sets)
-        only = {"intensity": pack.features["intensity"]}
-        write_pack(replace(pack, normals=None, features=only), folder / f"{split}.npz")
+        (folder / split).mkdir(parents=True)
+        for number in range(sets):
+            own = [pack.features["intensity"][number], pack.point_labels[number]]
+            rows = np.column_stack([pack.coordinates(number), *own])
+            np.savetxt(
+                folder / split / f"{number}.csv", rows, delimiter=",", header="x,y,z,intensity,label", comments=""
+            )
 
 
 def scan(path: Path) -> None:
@@ -127,7 +130,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {  # by the name in a line; a page's
     "more": lambda folder: mesh(folder / "one.stl"),
     "my_shapes": my_shapes,
     "my_pack": my_pack,
-    "my-pack": site_pack,
+    "my-scans": my_scans,
     "packed": packed,
     "targets.csv": targets,
     "points.csv": table,

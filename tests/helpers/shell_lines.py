@@ -42,7 +42,7 @@ SLOW = {  # part of "page: line" -> why it is left to `make test-slow`
 SMALL = "--options.dim 16 --options.hidden 16 --data.points 16"
 SHORTER = {  # part of "page: line" -> words that are added, so that a training takes seconds
     r" segment train --data brick-parts ": "--epochs 1 --data.points 32 --options.widths [8,8]",
-    r" segment train --data my-pack ": "--epochs 1 --data.points 48 --options.widths [8,8]",
+    r" segment train --data my-scans ": "--epochs 1 --data.points 48 --options.widths [8,8]",
     r" cluster train ": "--steps 4 --every 2 --sets 4 --options.dim 16 --options.heads 2",
     r" train --data (bricks|radar) ": f"--epochs 1 {SMALL}",
     r" train --data (packed|drag|my_shapes) (--out|--data.preset|--up)": f"--epochs 2 {SMALL}",

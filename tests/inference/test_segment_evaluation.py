@@ -72,6 +72,27 @@ def test_ignored_points_never_count(tmp_path: Path) -> None:
     assert result["mean_iou"] == pytest.approx(expected["mean_iou"])
 
 
+def test_large_scenes_are_measured_in_tiles(tmp_path: Path) -> None:
+    """Without attention a point reads no further than the margin of its tile, so that hardly an answer differs."""
+    weights = save_segmenter(tmp_path / "w.safetensors", {"part": "crop", "size": "kept"}, positions="z")
+    network, _ = load_model(weights)
+    passes: list[int] = []
+    network.register_forward_hook(lambda module, args, output: passes.append(len(output)))
+    view = PointView(500, "crop", "kept")
+    points = np.random.default_rng(0).uniform(0, [40, 40, 1], (6000, 3))
+    labels = (points[:, 2] > 0.5).astype(np.int16)
+    pack = Pack.from_arrays([points], point_labels=[labels], point_classes=("low", "high"), keep_size=True)
+    whole, tiled = (measure(network, pack, view, 1, (), 1, most=most) for most in (None, 2000))
+    assert passes[0] == 6000
+    assert len(passes) >= 6
+    assert max(passes[1:]) < 6000
+    assert np.sum(tiled["confusion"]) == np.sum(whole["confusion"]) == 6000
+    assert np.abs(np.subtract(tiled["confusion"], whole["confusion"])).sum() < 120
+    write_pack(halves(1, 50), tmp_path / "test.npz")
+    with pytest.raises(ValueError, match=r"memory: expected more than 0\.7 gigabytes, got 0\.5"):
+        evaluate_points(weights, str(tmp_path), memory=0.5)
+
+
 def test_categories_are_asked_for_their_own_parts() -> None:
     generator = np.random.default_rng(0)
     kinds = np.array([0, 1, 1])

@@ -31,7 +31,11 @@ def ask(
     own = point_view_of(description, "w")
     (folder / "out").mkdir(exist_ok=True)
     out = folder / "out" / source.with_suffix({".npy": ".npz"}.get(source.suffix, source.suffix)).name
-    answer = label_file(network, own, CLASSES, source, out, SegmentQuestion("w", **question), lambda number: None)
+    told: list[int] = []
+    question = SegmentQuestion("w", **question)
+    answer = label_file(network, own, CLASSES, source, out, question, told.append, lambda count: told.insert(0, -count))
+    assert told[0] == -answer.points  # the number of points comes first
+    assert sum(told[1:]) >= answer.points
     return answer, network, own
 
 
@@ -147,7 +151,7 @@ def test_missing_features_are_told_or_done_without(
         monkeypatch.setattr(segment_files, "BYTES_IN_MEMORY", 1e9)
     options = {"features": {"intensity": 1, "velocity": 1}, "optional": ["velocity"], "positions": "z"}
     answer, _, _ = ask(tmp_path, source, SCENE, options)
-    assert "without velocity, which the network can do without" in answer.notes
+    assert any(note.startswith("no velocity: labels may be far worse") for note in answer.notes)
     with pytest.raises(DataError, match=r"features: expected velocity \(1 numbers per point\), got intensity"):
         ask(tmp_path, source, SCENE, {**options, "optional": []})
     for feature, width in (("colour", 3), ("intensity", 1)):
@@ -190,3 +194,34 @@ def test_a_file_that_says_more_than_it_holds(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(segment_files, "streamed_count", lambda path, count=count: count)
         with pytest.raises(DataError, match=rf"points: expected {count}, as the header says, {got}"):
             ask(tmp_path, source, SCENE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "classes", "numbers"),
+    [
+        ("las-3", ("ground", "building"), [2, 6]),
+        ("laz-6", ("ground", "class 70"), [2, 70]),
+        ("ply-ascii", ("class 9", "class 4"), [9, 4]),
+        ("ply-little", ("ground", "building"), [0, 1]),
+    ],
+)
+def test_classes_keep_the_numbers_that_their_names_mean(
+    tmp_path: Path, kind: str, classes: tuple[str, str], numbers: list[int]
+) -> None:
+    network, description = load_model(save_segmenter(tmp_path / "w.safetensors"))
+    source = write_example(tmp_path, kind)
+    out = tmp_path / f"out{source.suffix}"
+    view = point_view_of(description, "w")
+    seen = label_file(network, view, classes, source, out, SegmentQuestion("w"), lambda number: None)
+    after = read_scan(out, label=None if "la" in kind[:2] else "class")
+    counts = {number: int((after.labels == number).sum()) for number in numbers}
+    assert sum(counts.values()) == COUNT
+    assert {after.classes[number]: count for number, count in counts.items() if count} == seen.classes
+    assert {number: after.classes[number] for number in numbers} == dict(zip(numbers, classes, strict=True))
+
+
+def test_a_scene_for_a_network_of_shapes_is_noted(tmp_path: Path) -> None:
+    for count, view, notes in ((640, {"points": 10}, 0), (641, {"points": 10}, 1), (641, SCENE, 0)):
+        np.savetxt(tmp_path / "scan.txt", np.random.default_rng(0).uniform(-1, 1, (count, 3)))
+        answer, _, _ = ask(tmp_path, tmp_path / "scan.txt", view, {"positions": "z"})
+        assert sum("taken for one shape: the network knows shapes of 10 points" in one for one in answer.notes) == notes

@@ -19,6 +19,7 @@ from sampled_transformer.inference.segmentation import (
     label_points,
     most_points,
     point_view_of,
+    scene_probabilities,
     scene_spacing,
 )
 from sampled_transformer.training.point_loading import PointView
@@ -153,6 +154,18 @@ def test_the_spacing_of_some_points_is_near_that_of_all(monkeypatch: pytest.Monk
     assert scene_spacing(np.ones((3000, 3))) == 0
 
 
+def test_probabilities_in_tiles_are_those_of_one_pass(tmp_path: Path) -> None:
+    network, view = load(tmp_path, SCENE, positions="z", features={"intensity": 1})
+    points = torch.from_numpy(view.place(scene())).float()
+    features = {"intensity": points.sum(1, keepdim=True).sin()}
+    with torch.inference_mode():
+        whole = network(points, features, ptr=[0, len(points)]).softmax(1)
+    assert whole.std(0).min() > 0.001
+    tiled = scene_probabilities(network, points, features, 1, 2000)
+    torch.testing.assert_close(tiled.sum(1), torch.ones(len(points)))
+    assert float(((tiled - whole).abs() < 1e-4).all(1).double().mean()) > 0.9
+
+
 def test_odd_scenes(tmp_path: Path) -> None:
     network, view = load(tmp_path, SCENE, positions="z")
     stray = np.concatenate([scene(3000) + np.array([5e5, 5.4e6, 0]), np.zeros((1, 3))])
@@ -199,7 +212,7 @@ def test_features_that_the_network_reads_are_checked() -> None:
     assert notes == []
     found, notes = check_features(VIEW, {"colour": colour}, 9)
     assert list(found) == ["colour"]
-    assert notes == ["without height, which the network can do without"]
+    assert notes == ["no height: labels may be far worse without; `segment evaluate --without height` says by how much"]
     height[2:4] = np.nan
     assert check_features(VIEW, {"colour": colour, "height": height}, 9)[1] == ["height is missing at 2 of 9 points"]
 

@@ -22,6 +22,7 @@ from sampled_transformer.training.point_loading import (
     hold_out_sets,
     ignore_classes,
     join_sets,
+    load_point_split,
     load_point_splits,
     network_inputs,
     set_of,
@@ -212,3 +213,32 @@ def test_labels_of_the_wrong_range_or_length_are_refused() -> None:
         halves(1, point_labels=np.full((1, 64), 2))
     with pytest.raises(DataError, match="point_labels: expected one per point in every set, got other lengths"):
         halves(1, point_labels=np.zeros((1, 63), np.int64))
+
+
+def test_colours_are_numbers_from_0_to_1_as_in_scans() -> None:
+    pack = halves(3)
+    view = PointView(64, features={"colour": 3})
+    stored = replace(pack, features={"colour": (pack.features["colour"] * 200).astype(np.uint8)})
+    assert set_of(stored, 0, view).features["colour"].unique().tolist() == pytest.approx([0, 200 / 255])
+    plain, bytes_ = (feature_statistics(one, view) for one in (pack, stored))
+    for first, second in zip(plain, bytes_, strict=True):
+        np.testing.assert_allclose(second["colour"], first["colour"] * 200 / 255, rtol=1e-5)
+    batch = next(iter(PointBatches(stored, view, PointAugmentation(colour_jitter=0.01), 3, 0, lambda: 0)))
+    seen = batch.features["colour"].flatten()
+    assert seen[batch.point_labels.repeat_interleave(3) == 1].mean() == pytest.approx(200 / 255, abs=0.01)
+
+
+def test_colours_of_another_range_are_refused(tmp_path: Path) -> None:
+    pack = halves(2)
+    loud = replace(pack, features={"colour": pack.features["colour"] * 200})
+    write_pack(loud, tmp_path / "train.npz")
+    with pytest.raises(DataError, match=r"feature_colour: expected bytes, or numbers from 0 to 1, got 0 to 200"):
+        load_point_split(str(tmp_path), None, "train")
+
+
+def test_a_folder_of_scans_is_data(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "scan.csv").write_text("x,y,z,label\n1,2,3,4\n2,2,2,7\n")
+    pack = load_point_split(str(tmp_path), None, "test")
+    assert (pack.names.tolist(), pack.point_classes) == (["test/scan.csv"], ("class 4", "class 7"))

@@ -187,3 +187,26 @@ def test_classes_that_training_never_sees_and_classes_to_ignore(tmp_path: Path) 
 def test_options_that_the_data_decides_are_refused(halves_folder: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=rf"options\.{name}: expected none, because .* decides it, got 3"):
         segment(settings(halves_folder, tmp_path / "run", options={name: 3}))
+
+
+def test_scenes_that_do_not_fit_in_one_pass_are_validated_in_tiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for split, sets in (("train", 2), ("test", 1)):
+        write_pack(halves(sets, 6000), tmp_path / f"{split}.npz")
+    own = {"data": {"part": "crop", "points": 500, "normals": False}, "epochs": 1, "attention": "none"}
+    one = segment(settings(tmp_path, tmp_path / "one", **own))
+    sizes: list[int] = []
+    plain = Segment.of_scene
+
+    def noted(self: Segment, batch: Batch) -> torch.Tensor:
+        sizes.append(len(batch.points))
+        return plain(self, batch)
+
+    monkeypatch.setattr(Segment, "of_scene", noted)
+    monkeypatch.setattr("sampled_transformer.training.segment.most_points", lambda memory: 2000)
+    tiled = segment(settings(tmp_path, tmp_path / "tiled", **own))
+    assert sizes == [6000]
+    assert np.sum(tiled["confusion"]) == np.sum(one["confusion"]) == 6000
+    assert np.abs(np.subtract(tiled["confusion"], one["confusion"])).sum() < 120
+    assert tiled["figures"]["last epoch"]["test_mean_iou"] > 0

@@ -140,8 +140,8 @@ def test_packs_and_files_give_the_features_that_the_network_reads(tmp_path: Path
             assert panel.truth is not None
             assert np.array_equal(panel.truth, pack.point_labels[0])  # type: ignore[index]
             visitor.upload("scan.txt", (tmp_path / "scan.txt").read_bytes())
-            assert panel.found.notes == ("without normals, which the network can do without",)
-            assert "without normals" in panel.said.content
+            assert "labels may be far worse without" in panel.found.notes[0]
+            assert "no normals" in panel.said.content
             visitor.safely(lambda _: visitor.upload("bare.xyz", b"0 0 0\n1 0 0\n0 1 1\n"))(None)
             assert "features: expected colour (3 numbers per point), got none" in visitor.status.content
             assert len(panel.found.labels) == 64  # the scan before it is still there
@@ -172,3 +172,13 @@ def test_a_file_keeps_labels_and_their_names(tmp_path: Path) -> None:
     truth = item.true_classes(CLASSES)
     assert truth is not None
     assert truth.tolist() == [1, 0]
+
+
+def test_classes_without_a_name_are_called_by_their_number(tmp_path: Path) -> None:
+    (tmp_path / "scan.csv").write_text("x,y,z,label\n0,0,0,7\n1,1,1,2\n2,2,2,3\n")
+    item = load_item(tmp_path / "scan.csv", scan=True)
+    for names in (("class 2", "class 7"), ("2", "7")):
+        truth = item.true_classes(names)
+        assert truth is not None
+        assert truth.tolist() == [1, 0, -1]
+    assert item.true_classes(("ground", "roof")) is None

@@ -17,6 +17,7 @@ def segment_evaluate(
     samples: int = 1,
     without: str | None = None,
     batch: int = 16,
+    memory: float = 4.0,
     device: str | None = None,
     page: str | None = None,
     json: bool = False,
@@ -31,6 +32,7 @@ def segment_evaluate(
         samples: Cycles to average over, if the network is random.
         without: Features to leave out, separated by commas, such as normals; the network must be able to do without.
         batch: Sets per batch.
+        memory: Gigabytes that one pass may need; larger scenes are labelled in tiles.
         device: Device (default: GPU if available).
         page: HTML file about the answers: classes, confusions, the worst sets, and whether the network is right as
             often as it says (default: evaluation.html in the folder of a run, if plotly is installed).
@@ -46,7 +48,16 @@ def segment_evaluate(
     to_write, worst, begin = page_file(page, weights), WorstSets(), perf_counter()
     names = tuple(name.strip() for name in without.split(",")) if without else ()
     result = evaluate_points(
-        path, data, root, split=split, samples=samples, without=names, batch=batch, device=device, worst=worst
+        path,
+        data,
+        root,
+        split=split,
+        samples=samples,
+        without=names,
+        batch=batch,
+        memory=memory,
+        device=device,
+        worst=worst,
     )
     result["weights"] = weights
     print(dumps(result, indent=2) if json else table(result))

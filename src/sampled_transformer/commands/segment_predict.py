@@ -11,7 +11,6 @@ from .batch import check_batch, run_batch
 from .messages import remark
 
 if TYPE_CHECKING:
-    from ..inference.places import Place
     from ..inference.segment_files import SegmentQuestion
 
 SHARD = 8  # scans are large, so that a few are enough for a process at once
@@ -94,9 +93,8 @@ def segment_predict(
     for source, target in plan.todo:
         begin = perf_counter()
         with tqdm(unit="points", unit_scale=True, desc=target.name, disable=None, leave=False) as bar:
-            bar.total = _count(source)
             try:
-                answer = label_place(segmenter, source, target, question, bar.update)
+                answer = label_place(segmenter, source, target, question, bar.update, bar.reset)
             except DataError as error:
                 failed += 1
                 remark("could not be labelled", [str(error)])
@@ -149,19 +147,6 @@ def _pairs(text: str | None) -> dict[str, str]:
         if name:
             pairs[name] = source if mark else name
     return pairs
-
-
-def _count(source: Place) -> int | None:
-    """The number of points of a file, if its header tells it cheaply."""
-    from pathlib import Path
-
-    from ..data.errors import DataError
-    from ..data.scans import streamed_count
-
-    try:
-        return streamed_count(source) if isinstance(source, Path) else None
-    except (DataError, OSError):
-        return None  # reading the file says what is wrong with it
 
 
 def _summary(points: int, seconds: float, classes: dict[str, int]) -> str:

@@ -90,6 +90,7 @@ SOURCES: dict[str, Source] = {
     "shapenetpart": Source("shapenetpart", "ShapeNetPart: 16 categories, every point one of 50 parts"),
     "s3dis": Source("s3dis", "S3DIS: rooms in metres with colours, every point one of 13 classes"),
     "semantickitti": Source("semantickitti", "SemanticKITTI: lidar scans in metres, every point one of 19 classes"),
+    "scans": Source("scans", "your own labelled scans: LAS, PLY, PCD, text or arrays with a class per point"),
     "folder": Source("folder", "your own files, one folder per class: meshes, clouds, text, arrays"),
 }
 

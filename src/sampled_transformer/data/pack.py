@@ -21,7 +21,7 @@ from ..support.printable import printable
 from .errors import DataError
 from .formats.npz import Header, read_arrays, write_arrays
 from .pack_checks import FIELDS, check_headers, check_rows, check_values
-from .per_point import PREFIX, settle_labels, stored_labels, width
+from .per_point import PREFIX, settle_labels, stored_labels, unit, width
 from .quantise import NORMAL_SCALE, POINT_SCALE, quantise_normals, quantise_with_size
 
 if TYPE_CHECKING:
@@ -195,13 +195,14 @@ class Pack:
             labels=labels,
             ptr=None if ptr is None else torch.from_numpy(ptr),
             point_labels=None if self.point_labels is None else torch.from_numpy(self.point_labels[rows]).long(),
-            features={name: self._feature(values, rows) for name, values in self.features.items()} or None,
+            features={name: self._feature(name, rows) for name in self.features} or None,
         )
 
-    def _feature(self, values: np.ndarray, rows: np.ndarray) -> torch.Tensor:
+    def _feature(self, name: str, rows: np.ndarray) -> torch.Tensor:
         import torch
 
-        found = torch.from_numpy(values[rows].astype(np.float32))
+        values = self.features[name]
+        found = torch.from_numpy(values[rows].astype(np.float32)).div_(unit(name, values))
         return found if values.ndim == self.points.ndim else found.unsqueeze(-1)
 
     def select(self, index: Any) -> Pack:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 IGNORE = -1  # the label of points that belong to no class, or to one that nobody knows
 PREFIX = "feature_"  # the feature `colour` is the array `feature_colour` on disk
+COLOUR = "colour"
 MOST_CLASSES = np.iinfo(np.int16).max
 
 
@@ -54,6 +55,11 @@ def check_features(features: Mapping[str, np.ndarray]) -> None:
 def width(values: np.ndarray, points: np.ndarray) -> int:
     """The number of columns of a feature: 1 unless it has an axis more than the points have rows."""
     return 1 if values.ndim == points.ndim - 1 else values.shape[-1]
+
+
+def unit(name: str, values: np.ndarray) -> float:
+    """What a stored feature is divided by when it is read: bytes of a colour become 0 to 1, as in scans."""
+    return 255.0 if name == COLOUR and values.dtype == np.uint8 else 1.0
 
 
 def expect_point_labels(pack: Pack, where: str) -> None:

@@ -13,8 +13,7 @@ from ..geometry.neighbourhoods import measure_spacing
 from ..sets import segments
 from .draws import about_axis, from_quaternion, normal, uniform
 from .pack import Batch
-
-COLOUR = "colour"
+from .per_point import COLOUR
 
 
 def choose_rows(points: Tensor, count: int, part: str, generator: Generator | None) -> Tensor:
@@ -41,7 +40,8 @@ class PointAugmentation:
         flip: mirror half of the sets.
         scale: range of a factor of the size.
         jitter: standard deviation of noise on the positions, in spacings.
-        missing: share of the sets whose optional features become NaN, which networks read as missing.
+        missing: share of the sets in which an optional feature becomes NaN, which networks read as missing. Each goes
+            by itself, because a file may lack any of them.
         optional: names of the features that may be missing; "normals" are one of them.
         colour_jitter: standard deviation of noise on the colour.
     """
@@ -72,14 +72,12 @@ class PointAugmentation:
         if self.colour_jitter and COLOUR in features:
             noise = normal(tuple(features[COLOUR].shape), points, generator)
             features[COLOUR] = (features[COLOUR] + self.colour_jitter * noise).clamp(0.0, 1.0)
-        if self.missing:
+        for name in self.optional if self.missing else ():
             gone = (uniform((sets,), points, generator) < self.missing)[number].unsqueeze(1)
-            if normals is not None and "normals" in self.optional:
+            if name == "normals" and normals is not None:
                 normals = normals.masked_fill(gone, torch.nan)
-            features = {
-                name: values.masked_fill(gone, torch.nan) if name in self.optional else values
-                for name, values in features.items()
-            }
+            elif name in features:
+                features[name] = features[name].masked_fill(gone, torch.nan)
         return batch._replace(points=points, normals=normals, features=features or None)
 
     def _rotation(self, points: Tensor, sets: int, generator: Generator | None) -> Tensor:

@@ -20,7 +20,7 @@ from ..weights import load_model
 from .calibration import binned
 from .iou import iou_figures, per_class, point_confusion, set_ious
 from .metrics import confused_pairs
-from .segmentation import point_view_of
+from .segmentation import MEMORY, most_points, point_view_of, scene_probabilities
 from .trained import cycle_passes, pick_device
 from .worst_sets import WorstSets
 
@@ -34,6 +34,7 @@ def evaluate_points(
     samples: int = 1,
     without: tuple[str, ...] = (),
     batch: int = 16,
+    memory: float = MEMORY,
     device: str | None = None,
     worst: WorstSets | None = None,
 ) -> dict[str, Any]:
@@ -47,12 +48,14 @@ def evaluate_points(
         samples: Average the probabilities over this many cycles.
         without: Names of features to leave out, to see what they contribute.
         batch: Sets per batch; scenes are read one by one.
+        memory: Gigabytes that one pass may need; larger scenes are labelled in tiles, as `label_points` does.
         device: Device (default: GPU if available).
         worst: Is given every set and its answers.
     """
     for name, value in (("samples", samples), ("batch", batch)):
         if value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value}")
+    most = most_points(memory)
     place = pick_device(device)
     network, description = load_model(weights, place)
     view = point_view_of(description, str(weights))
@@ -76,7 +79,7 @@ def evaluate_points(
         "points": view.points if view.part == "subset" else int(pack.counts().sum()),
         "samples": samples,
         "without": list(without),
-        **measure(network, pack, view, samples, without, batch, worst),
+        **measure(network, pack, view, samples, without, batch, worst, most),
         "up": view.up or pack.up or "z",
         "worst": _worst(pack, worst),
     }
@@ -90,8 +93,9 @@ def measure(
     without: tuple[str, ...],
     batch: int,
     worst: WorstSets | None = None,
+    most: int | None = None,
 ) -> dict[str, Any]:
-    """All figures of a network on a pack."""
+    """All figures of a network on a pack. Scenes of more than `most` points are labelled in tiles (default: none)."""
     classes = len(pack.point_classes)
     matrix = torch.zeros(classes, classes, dtype=torch.int64)
     known_kinds = pack.labels is not None and bool(pack.classes) and not pack.has_numbers
@@ -105,8 +109,11 @@ def measure(
     for one in loader:
         inputs = network_inputs(one.to(place), view)
         inputs["features"] = {name: values for name, values in inputs["features"].items() if name not in without}
-        with torch.inference_mode():
-            scores = cycle_passes(network, lambda: network(**inputs).float().softmax(1), samples).mean(0).cpu()  # noqa: B023
+        if most is not None and view.part == "crop" and len(one.points) > most:
+            scores = scene_probabilities(network, one.points, inputs["features"], samples, most)
+        else:
+            with torch.inference_mode():
+                scores = cycle_passes(network, lambda: network(**inputs).float().softmax(1), samples).mean(0).cpu()  # noqa: B023
         labels, ptr = one.point_labels, one.ptr
         assert labels is not None
         assert ptr is not None

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.axes import turn
+from ..data.class_numbers import class_numbers
 from ..data.errors import DataError
 from ..data.fields import Scan
 from ..data.remote import local_copy
@@ -33,6 +34,7 @@ from .segmentation import Points, Report, check_features, label_points, most_poi
 from .trained import pick_device
 
 BYTES_TO_READ = 300  # per point of a LAS or LAZ file that is read as a whole, with all its dimensions
+MANY_SHAPES = 64  # a file of more points than this many shapes of the training may be a scene
 BYTES_IN_MEMORY = 120  # per point of a file that is read as a whole: positions, features, labels, votes
 
 
@@ -99,8 +101,17 @@ def load_segmenter(question: SegmentQuestion) -> Segmenter:
     return Segmenter(network, view, description.classes)
 
 
-def label_place(segmenter: Segmenter, place: Place, out: Path, question: SegmentQuestion, done: Report) -> Labelled:
+def label_place(
+    segmenter: Segmenter,
+    place: Place,
+    out: Path,
+    question: SegmentQuestion,
+    done: Report,
+    begun: Report = lambda count: None,
+) -> Labelled:
     """Label one file, which may be remote, and write the result, in a new folder if need be.
+
+    `begun` is called with the number of points once it is known, and `done` with that of points that are labelled.
 
     Every ValueError, which may be about options that do not fit this file, is a DataError that begins with its name. So
     is a lack of memory.
@@ -109,7 +120,7 @@ def label_place(segmenter: Segmenter, place: Place, out: Path, question: Segment
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with local_copy(place) as path:
-            answer = label_file(*segmenter, path, out, question, done)
+            answer = label_file(*segmenter, path, out, question, done, begun)
     except ValueError as error:
         raise DataError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
     except MemoryError:
@@ -142,26 +153,38 @@ def label_file(
     out: Path,
     question: SegmentQuestion,
     done: Report,
+    begun: Report = lambda count: None,
 ) -> Labelled:
     """Label one file and write the result."""
     most = most_points(question.memory)
     answer = Labelled(str(path))
     counts, total = np.zeros(len(classes), np.int64), 0.0
     with _opened(path, view, question) as (points, notes, space):
+        begun(len(points.positions))
         labels, confidence = label_points(
             network, view, points, samples=question.samples, most=most, report=done, space=space
         )
-        with ScanWriter(path, out, classes, coloured=question.coloured) as writer:
+        numbers = class_numbers(classes, path.suffix)
+        names = dict(zip(numbers, classes, strict=True))
+        with ScanWriter(path, out, names, coloured=question.coloured) as writer:
             for (_, own), (_, sure) in zip(pieces(labels), pieces(confidence), strict=True):
-                writer.write(own, sure)
+                writer.write(np.array(numbers)[own], sure)
                 counts += np.bincount(own, minlength=len(classes))
                 total += float(sure.sum(dtype=np.float64))
     written = writer.written()
     answer.out, answer.points = str(written.path), int(counts.sum())
     answer.classes = {name: int(count) for name, count in zip(classes, counts, strict=True) if count}
     answer.confidence = total / answer.points
-    answer.notes = [*notes, *written.notes]
+    answer.notes = [*notes, *_about_size(view, answer.points), *written.notes]
     return answer
+
+
+def _about_size(view: PointView, count: int) -> list[str]:
+    """A note about a file with far more points than a shape of the training."""
+    if view.part == "crop" or count <= MANY_SHAPES * view.points:
+        return []
+    trained = f"the network knows shapes of {view.points:,} points, not scenes"
+    return [f"taken for one shape: {trained}; `segment train --data.part crop` makes one for scenes"]
 
 
 @contextmanager

@@ -102,7 +102,7 @@ def check_features(view: PointView, given: Mapping[str, np.ndarray], count: int)
             if name not in view.optional:
                 has = ", ".join(map(printable, given)) or "none"
                 raise DataError(f"features: expected {name} ({width} numbers per point), got {has}")
-            notes.append(f"without {name}, which the network can do without")
+            notes.append(without_note(name))
             continue
         values = values.reshape(len(values), -1) if values.ndim != 2 else values
         if values.shape != (count, width):
@@ -114,6 +114,11 @@ def check_features(view: PointView, given: Mapping[str, np.ndarray], count: int)
             notes.append(f"{name} is missing at {missing} of {count} points")
         found[name] = values
     return found, notes
+
+
+def without_note(name: str) -> str:
+    """What to say where a feature is missing that the network was trained with, but can do without."""
+    return f"no {name}: labels may be far worse without; `segment evaluate --without {name}` says by how much"
 
 
 def most_points(memory: float) -> int:
@@ -270,14 +275,32 @@ def scene_spacing(positions: np.ndarray) -> float:
     return float(np.median(apart)) if len(apart) else 0.0
 
 
+def scene_probabilities(
+    network: nn.Module, positions: Tensor, features: Mapping[str, Tensor], samples: int, most: int
+) -> Tensor:
+    """The probabilities of all classes at every point of a scene that has more than `most`: votes of tiles."""
+    points = Points(positions.cpu().numpy(), {name: values.cpu().numpy() for name, values in features.items()})
+    spacing = scene_spacing(points.positions)
+    votes = _votes(_Ask(network, samples), points, most, spacing, lambda number: None, Workspace())
+    return torch.from_numpy(votes / votes.sum(1, keepdims=True))
+
+
 def _in_tiles(
     ask: _Ask, points: Points, most: int, spacing: float, done: Report, space: Workspace
 ) -> tuple[np.ndarray, np.ndarray]:
+    count = len(points.positions)
+    labels, confidence = space.zeros((count,), np.int16), space.zeros((count,), np.float32)  # now, while there is room
+    votes = _votes(ask, points, most, spacing, done, space)
+    for some, own in pieces(votes):
+        labels[some], confidence[some] = _best(own / own.sum(1, keepdims=True))
+    return labels, confidence
+
+
+def _votes(ask: _Ask, points: Points, most: int, spacing: float, done: Report, space: Workspace) -> np.ndarray:
     """Label tile by tile. In its margin a tile votes with less and less weight, so that no seams remain."""
     count, origin = len(points.positions), _origin(points.positions)
     levels, side = ask.network.levels, ask.network.side
     margin = MARGIN * float(side) * spacing * 2.0 ** max(0, int(levels) - 2)  # type: ignore[arg-type]
-    labels, confidence = space.zeros((count,), np.int16), space.zeros((count,), np.float32)  # now, while there is room
     votes: np.ndarray | None = None
     for tile in plan_tiles(points.positions, max(1, most // 2)):
         rows, distance = _members(points.positions, tile, margin)
@@ -288,9 +311,7 @@ def _in_tiles(
         add(votes, rows, weight[:, None].astype(np.float32) * found)
         done(int((distance == 0).sum()))
     assert votes is not None
-    for some, own in pieces(votes):
-        labels[some], confidence[some] = _best(own / own.sum(1, keepdims=True))
-    return labels, confidence
+    return votes
 
 
 def _members(positions: np.ndarray, tile: Tile, margin: float) -> tuple[np.ndarray, np.ndarray]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..data import Batch, Pack, load_data
+from ..data import SOURCES, SPLITS, Batch, Pack, load_data
 from ..data.axes import check_up, turn_pack
 from ..data.errors import DataError
-from ..data.per_point import IGNORE, expect_point_labels, width
+from ..data.per_point import COLOUR, IGNORE, expect_point_labels, unit, width
 from ..data.point_transforms import PointAugmentation, choose_rows
 from ..support.printable import printable
 from ..support.registry import listing, look_up
@@ -98,14 +99,34 @@ def load_point_splits(options: PointDataOptions, size: str, ignore: list[str], s
 def load_point_split(source: str, root: str | None, split: str, up: str | None = None) -> Pack:
     """One split of sets whose points have labels."""
     check_up(up)
-    pack = load_data(source, split, root)
+    pack = _load(source, root, split)
     if up is not None:
         pack = turn_pack(pack, up)
     where = printable(source)
     if len(pack) == 0:
         raise DataError(f"{where}: expected at least 1 set in the {split} split, got none")
     expect_point_labels(pack, where)
+    check_colour(pack, where)
     return pack
+
+
+def _load(source: str, root: str | None, split: str) -> Pack:
+    """A data set, a pack, or a folder of labelled scans; folders of shapes have no labels per point."""
+    path = Path(source)
+    is_pack = any((path / f"{name}.npz").is_file() for name in SPLITS)
+    if source not in SOURCES and path.is_dir() and not is_pack:
+        return load_data("scans", split, source)
+    return load_data(source, split, root)
+
+
+def check_colour(pack: Pack, where: str) -> None:
+    """Refuse a colour that is not from 0 to 1, or bytes: scans have it so, and a network must see one kind."""
+    values = pack.features.get(COLOUR)
+    if values is None or values.dtype == np.uint8 or not values.size:
+        return
+    low, high = float(values.min()), float(values.max())
+    if low < 0 or high > 1:
+        raise DataError(f"{where}: feature_colour: expected bytes, or numbers from 0 to 1, got {low:g} to {high:g}")
 
 
 def ignore_classes(pack: Pack, names: list[str]) -> Pack:
@@ -257,6 +278,7 @@ def feature_statistics(pack: Pack, view: PointView) -> tuple[dict[str, Tensor], 
         if name == NORMALS:
             continue
         values = np.asarray(pack.features[name], np.float64).reshape(-1, columns)
+        values /= unit(name, pack.features[name])
         mean[name] = torch.from_numpy(values.mean(0)).float()
         deviation[name] = torch.from_numpy(values.std(0)).float()
     return mean, deviation

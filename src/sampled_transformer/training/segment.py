@@ -14,6 +14,7 @@ from torchmetrics.classification import MulticlassConfusionMatrix
 from ..data import Batch
 from ..data.point_transforms import PointAugmentation
 from ..inference.iou import iou_figures, per_class
+from ..inference.segmentation import MEMORY, most_points, scene_probabilities
 from ..weights import Description
 from . import run as runs
 from .callbacks import Row
@@ -73,6 +74,7 @@ class Segment(Task):
             {name: MulticlassConfusionMatrix(len(weights), ignore_index=-1, validate_args=False) for name in splits}
         )
         self.finite = torch.ones((), dtype=torch.bool)
+        self.most = most_points(MEMORY)
 
     def confusion(self, split: str) -> MulticlassConfusionMatrix:
         return cast(MulticlassConfusionMatrix, self.matrices[split])
@@ -114,10 +116,15 @@ class Segment(Task):
         self.finite = torch.ones((), dtype=torch.bool, device=self.device)
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
-        logits = self.ask(batch)
         assert batch.point_labels is not None
-        self.finite &= logits.isfinite().all()
-        self.confusion(self.splits[dataloader_idx]).update(logits.argmax(1), batch.point_labels)
+        scores = self.of_scene(batch) if self.view.part == "crop" and len(batch.points) > self.most else self.ask(batch)
+        self.finite &= scores.isfinite().all()
+        self.confusion(self.splits[dataloader_idx]).update(scores.argmax(1), batch.point_labels)
+
+    def of_scene(self, batch: Batch) -> Tensor:
+        """Probabilities at the points of a scene that does not fit in one pass."""
+        features = network_inputs(batch, self.view)["features"]
+        return scene_probabilities(self.network, batch.points, features, 1, self.most).to(batch.points.device)
 
     def figures(self) -> dict[str, float]:
         """Figures of the last evaluation, named by split."""

@@ -24,7 +24,8 @@ class PointDataOptions:
             unit of the data, for scenes (default: "unit" for subsets, "kept" for crops).
         normals: Use normals (default: when the data has them).
         features: Names of further features to use (default: all that the data has).
-        missing: Share of the training sets that lose their normals and features, so that the network can do without.
+        missing: Share of the training sets that lose their normals, and likewise each feature, so that the network can
+            do without any of them.
         turn: Random rotation in training: none, about the axis that is up, or about any axis.
         flip: Mirror half of the training sets.
         scale: Range [low,high] of a random factor of the size of training sets.
@@ -108,7 +109,7 @@ class SegmentSettings(Settings):
         attention: Attention mechanism (default: as in --init, or rotary).
         options: Further options of the network, such as --options.widths "[32,64,128]".
         epochs: Passes over the training sets; a scene counts as often as it has crops.
-        recipe: Name of a recipe, such as segment-parts; options on the command line override it.
+        recipe: Name of a recipe, such as segment-rotary; options on the command line override it.
     """
 
     command_name: ClassVar[str] = "segment train"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data.axes import standard_up
+from ..data.class_numbers import class_name
 from ..data.errors import DataError
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud
@@ -50,13 +51,14 @@ class Item:
         """The class of every point as its number among `classes`, (n,); -1 where they lack it. None if all do.
 
         Classes are compared by name, because numbers mean something else in every file. A class without a name is
-        called by its number.
+        called by its number, such as "7" or "class 7".
         """
         if self.labels is None:
             return None
         known = {name: number for number, name in enumerate(classes)}
         found, places = np.unique(self.labels, return_inverse=True)
-        numbers = [known.get(self.names.get(int(one), str(one)), UNKNOWN_CLASS) for one in found.tolist()]
+        called = [(self.names.get(one), str(one), class_name(one)) for one in found.tolist()]
+        numbers = [next((known[name] for name in names if name in known), UNKNOWN_CLASS) for names in called]
         own: np.ndarray = np.array(numbers, np.int64)[places.reshape(-1)]
         return own if (own >= 0).any() else None
 

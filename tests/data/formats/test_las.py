@@ -8,6 +8,7 @@ import pytest
 
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.formats.las import (
+    LAS_CLASSES,
     SLICE,
     colour_divisor,
     las_bounds,
@@ -114,7 +115,7 @@ def test_fields_colours_and_bounds(tmp_path):
     count, lower, upper = las_bounds(tmp_path / "a.laz")
     assert count == 2
     np.testing.assert_allclose([lower, upper], [[1, 3, 5], [2, 4, 6]])
-    assert las_classes(tmp_path / "a.laz") == {}
+    assert las_classes(tmp_path / "a.laz") == LAS_CLASSES
     las.red = np.array([0, 256])
     las.write(tmp_path / "a.laz")
     assert colour_divisor(tmp_path / "a.laz") == 65535

@@ -38,7 +38,8 @@ def test_rooms_labels_colours_and_metres(root: Path) -> None:
     expected = np.concatenate([table(f"5 {name}", OBJECTS[name] + 5) for name in names])
     np.testing.assert_allclose(pack.coordinates(1), expected[:, :3], atol=0.002)
     batch = pack.batch(1)
-    assert batch.features["colour"].reshape(-1, 3).tolist() == expected[:, 3:].tolist()
+    np.testing.assert_allclose(batch.features["colour"].reshape(-1, 3).numpy(), expected[:, 3:] / 255, rtol=1e-6)
+    assert pack.features["colour"].reshape(-1, 3)[-len(expected) :].tolist() == expected[:, 3:].tolist()
     assert pack.features["colour"].dtype == np.uint8
     labels = [CLASSES.index(name) for name in ("chair", "chair", "floor", "clutter")]  # stairs are clutter
     assert batch.point_labels.flatten().tolist() == np.repeat(labels, [17, 14, 35, 12]).tolist()

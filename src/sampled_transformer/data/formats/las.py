@@ -19,6 +19,26 @@ from .point_files import Cloud, missing_reader
 
 SLICE = 500_000  # points to decode at a time
 CLASS_RECORD = "sampled-transf", 1  # user and record number of the record that names the classes
+# What the numbers of `classification` mean (LAS 1.4, table 17).
+LAS_CLASSES = {
+    0: "never classified",
+    1: "unclassified",
+    2: "ground",
+    3: "low vegetation",
+    4: "medium vegetation",
+    5: "high vegetation",
+    6: "building",
+    7: "low noise",
+    9: "water",
+    10: "rail",
+    11: "road surface",
+    13: "wire guard",
+    14: "wire conductor",
+    15: "transmission tower",
+    16: "wire connector",
+    17: "bridge deck",
+    18: "high noise",
+}
 LARGEST_LEGACY_CLASS = 31  # point formats 0 to 5 have five bits for the class
 EXTENDED = 60  # bytes of the header of an extended record
 EXTRA_BYTES = 14  # LASzip's number for extra bytes, which have a layer each
@@ -114,12 +134,12 @@ def colour_divisor(path: Path) -> int:
 
 
 def las_classes(path: Path) -> dict[int, str]:
-    """The names of the classes, if this program has written the file."""
+    """The names of the classes: those that this program has written into the file, or else those of the standard."""
     with open_las(path) as file:
         for record in file.header.vlrs:
             if (record.user_id, record.record_id) == CLASS_RECORD:
                 return classes_in(record.record_data_bytes().decode("utf-8", "replace").splitlines())
-    return {}
+    return dict(LAS_CLASSES)
 
 
 def las_bounds(path: Path) -> tuple[int, np.ndarray, np.ndarray]:

@@ -39,8 +39,8 @@ def load(
 ) -> Pack:
     """Load the rooms of one split: 'test' is the area `area`, 'train' are the five others.
 
-    Rooms keep their size in metres, and the feature `colour` has red, green and blue from 0 to 255. Whole rooms have
-    about a million points. `grid` keeps one random point per cube of this size in metres, and then `points` at most
+    Rooms keep their size in metres, and the feature `colour` has red, green and blue as bytes. Whole rooms have about a
+    million points. `grid` keeps one random point per cube of this size in metres, and then `points` at most
     that many random points per room.
     """
     if split not in ("train", "test"):
