@@ -6,6 +6,7 @@ is enforced by the process that reads (guard.py).
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,6 +45,11 @@ def too_much_memory() -> str:
     """Why a file is refused that took more memory than there is, or than it may."""
     most = _allowed.get()
     return "not enough memory to read it" if most is None else f"reading it takes more than {allowance(most)}"
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system refused something, for a line about a file; mapping a file can take too much memory, too."""
+    return too_much_memory() if error.errno == errno.ENOMEM else error.strerror or str(error)
 
 
 def allowance(most: int) -> str:
