@@ -22,6 +22,7 @@ import pytest
 import torch
 from helpers.faults import Fault, Kind, Whole, begin, kill_often, undisturbed
 from helpers.faults_page import with_table
+from helpers.point_packs import write_halves
 
 from sampled_transformer import __version__, create_model
 from sampled_transformer.data import Pack, write_pack
@@ -34,7 +35,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="forks and half-written files as on Linux"),
 ]
 
-KINDS = ("train", "pretrain", "cluster train", "fewshot")
+KINDS = ("train", "pretrain", "cluster train", "fewshot", "segment train")
 SEED = int(os.environ.get("FAULTS_SEED", time.time_ns() % 2**32))
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 RESULTS = os.environ.get("FAULTS_RESULTS")  # the file for the figures; they go to the page, too
@@ -92,6 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         clouds = np.random.default_rng(seed).normal(size=(len(labels), 32, 3)) * flatness[labels][:, None]
         pack = Pack.from_arrays(clouds, labels=labels, classes=("needle", "disc", "ball"))
         write_pack(pack, folder / "pack" / f"{split}.npz")
+    write_halves(folder / "parts")
     torch.manual_seed(0)
     full = {"attention": "sampled", "normals": False, "mask_ratio": 0.5, "decoder_depth": 1, **ENCODER}
     save_model(create_model("mae", **full), folder / "mae.safetensors", Description("mae", full))
@@ -111,6 +113,10 @@ def make_kind(name: str, folder: Path) -> Kind:
     if name == "fewshot":
         shots = ["--way", "2", "--shot", "6", "--folds", "4", "--queries", "5", "--epochs", "1"]
         return Kind(name, ["fewshot", str(folder / "mae.safetensors"), *data, *shots], same_folds)
+    if name == "segment train":
+        data = ["--data", str(folder / "parts"), "--data.points", "48", "--data.batch", "4", "--attention", "sampled"]
+        small = ["--epochs", "4", "--options.widths", "[8,16]", "--trainer.accelerator", "cpu"]
+        return Kind(name, ["segment", "train", *data, *small, *often], same_run)
     steps = ["--steps", "40", "--every", "10", "--checkpoint_every", "7 steps", "--batch", "2", "--sets", "4"]
     small = ["--data.points", "[8,12]", "--options.dim=8", "--options.heads=2"]
     return Kind(name, ["cluster", "train", *steps, *small], same_run)

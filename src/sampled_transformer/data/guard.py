@@ -83,6 +83,8 @@ class Guard:
             yield
         except TimeUp:
             raise DataError(f"{printable(path)}: {too_slow(self.limits, path)}") from None
+        except MemoryError:
+            raise DataError(f"{printable(path)}: not enough memory for what it holds") from None
         except Died as how:
             raise DataError(f"{printable(path)}: {reason_of_death(str(how), memory)}") from None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from ..support.lack_of_memory import memory_errors
 from .errors import DataError
 
 POINT_BYTES = 96  # per point while a cloud is checked and drawn from: places, normals, keys and copies of them
@@ -50,6 +51,16 @@ def too_much_memory() -> str:
 def reason_of(error: OSError) -> str:
     """Why the system refused something, for a line about a file; mapping a file can take too much memory, too."""
     return too_much_memory() if error.errno == errno.ENOMEM else error.strerror or str(error)
+
+
+@contextmanager
+def enough_memory(place: str) -> Iterator[None]:
+    """Let a lack of memory within the block, also torch's, be a DataError that begins with the file's name."""
+    try:
+        with memory_errors():
+            yield
+    except MemoryError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def allowance(most: int) -> str:

@@ -58,9 +58,7 @@ def read_targets(path: str | Path, column: str | None = None) -> Targets:
             raise DataError(f"{line}: expected one row per file, got a second one for {printable(file)}")
         values[file] = _number(cells[numbers])
         if values[file] is None:
-            problems.append(
-                f"{line}: expected a finite number for {printable(file)}, got {brief(cells[numbers])!r}"
-            )
+            problems.append(f"{line}: expected a finite number for {printable(file)}, got {brief(cells[numbers])!r}")
     if all(value is None for value in values.values()):
         reason = problems[0].removeprefix(f"{where}: ") if problems else "the table has no rows"
         raise DataError(f"{where}: no numbers in the column {header[numbers]!r} ({reason})")

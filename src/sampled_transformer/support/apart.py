@@ -119,6 +119,9 @@ class Apart:
         watch.start()
         try:
             kind, value, is_last = pickle.load(self.process.stdout)
+        except MemoryError:  # the answer does not fit here, whatever the process can do
+            self.stop()
+            raise
         except Exception:
             raise self._died() from None
         except BaseException:
