@@ -143,7 +143,7 @@ def whole(kind: Kind, home: Path) -> Whole:
 
 def test_kills_at_any_moment(kind: Kind, home: Path, whole: Whole) -> None:
     moments = kill_often(kind, home, whole, 20, SEED, inside_writes=False)
-    writes = kill_often(kind, home, whole, 12, SEED, inside_writes=True)
+    writes = kill_often(kind, home, whole, 8, SEED, inside_writes=True)
     FIGURES["kills"][kind.name] = {"at_random_moments": moments, "inside_writes": writes}
 
 

@@ -179,9 +179,11 @@ def serve() -> None:
             result = function(*arguments)
             if isinstance(result, Iterator):
                 for part in result:
+                    limit_time(0)  # the caller may be slow to take it
                     _answer(answers, "part", part)
                     limit_time(seconds)
                 result = None
+            limit_time(0)
             _answer(answers, "value", result, was_large())
         except OSError as error:
             if answers.closed or isinstance(error, BrokenPipeError):
