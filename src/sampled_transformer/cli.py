@@ -19,6 +19,7 @@ from . import __version__
 from .commands import Function, all_commands, all_families
 from .commands.messages import PROGRAM, announced_compilation, fail, warn
 from .commands.options import Command
+from .support.lack_of_memory import memory_errors
 from .support.memory import keep_freed_memory
 from .support.registry import look_up
 from .support.signals import Stopped
@@ -68,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run_to_the_end(arguments: list[str]) -> int:
     try:
-        with warnings.catch_warnings(), announced_compilation():
+        with warnings.catch_warnings(), announced_compilation(), memory_errors():
             warnings.showwarning = _show_warning
             result = run(arguments)
         sys.stdout.flush()  # here, where we can still ignore a closed pipe
@@ -78,7 +79,7 @@ def _run_to_the_end(arguments: list[str]) -> int:
         return 141
     except KeyboardInterrupt as stop:
         return fail(str(stop) or "stopped", stop.code if isinstance(stop, Stopped) else 130)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         return fail(str(error), 2)
 
 

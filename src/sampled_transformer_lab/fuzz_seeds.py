@@ -12,12 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sampled_transformer.clustering.files import read_points
 from sampled_transformer.data import Pack, read_pack, write_pack
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.files import READERS, read_shape
 from sampled_transformer.data.formats.hdf5 import read_hdf5
+from sampled_transformer.data.name_lists import read_names
 from sampled_transformer.data.scans import FORMATS, read_scan
 from sampled_transformer.data.sources.fewshot import import_fold
+from sampled_transformer.data.sources.modelnet_layouts import CLASSES, read_dat_file, read_six_columns
+from sampled_transformer.data.targets import read_targets
+from sampled_transformer.data.text_tables import read_table
 from sampled_transformer.support.trees import write_yaml
 from sampled_transformer.training.recipes import read_recipe
 
@@ -57,6 +62,10 @@ def _read_settings(path: Path) -> Any:
     return check_tree(fields_of(Settings), read_file(path), where=str(path))
 
 
+def _read_dat(path: Path) -> Any:
+    return read_dat_file(path, CLASSES["modelnet10"], None, 0)
+
+
 def _installed(suffix: str) -> bool:
     needed = {".las": "laspy", ".laz": "lazrs", ".pcd": "pypcd4"}
     return suffix not in needed or find_spec(needed[suffix]) is not None
@@ -69,6 +78,12 @@ KINDS: Mapping[str, Kind] = {
     "h5": Kind(".h5", lambda path: read_hdf5(path, 4)),
     "fold": Kind(".pkl", import_fold),
     "weights": Kind(".safetensors", _read_weights),
+    "dat": Kind(".dat", _read_dat),
+    "table": Kind(".txt", lambda path: read_table(path, "x y z r g b")),
+    "resampled": Kind(".txt", read_six_columns),
+    "names": Kind(".json", read_names),
+    "targets": Kind(".csv", read_targets),
+    "points": Kind(".csv", lambda path: read_points(path, 2)),
     "settings": Kind(".yaml", _read_settings, ValueError),
 }
 
@@ -84,6 +99,7 @@ def make_seeds(folder: Path) -> dict[str, list[bytes]]:
     _sets(seeds, random, folder)
     _weights(seeds, folder)
     _scans(seeds, cloud)
+    _published(seeds, cloud)
     seeds["settings"] = [write_yaml(read_recipe(name)).encode() for name in ("basic-sampled", "pyramid-rotary")]
     seeds["settings"].append(b"data: &d {source: bricks, points: 64}\nepochs: 2\noptions: {dim: 16}\nseed: 3\n")
     return {kind: found for kind, found in seeds.items() if found}
@@ -199,6 +215,25 @@ def _sets(seeds: dict[str, list[bytes]], random: np.random.Generator, folder: Pa
     items = [(cloud, number % 2, f"shape {number}") for number, cloud in enumerate(clouds)]
     fold = {"train": items, "test": items[:2]}
     seeds["fold"] = [pickle.dumps(fold, protocol) for protocol in (0, 2, 4, 5)]
+
+
+def _published(seeds: dict[str, list[bytes]], cloud: np.ndarray) -> None:
+    """Files as public data sets have them, and tables of numbers."""
+    both = np.hstack([cloud, cloud])
+    seeds["dat"] = [pickle.dumps([[both, both[::-1]], [0, 9]], protocol) for protocol in (0, 2, 4)]
+    colours = np.arange(3 * POINTS).reshape(POINTS, 3)
+    for kind, table, form in (
+        ("table", np.hstack([cloud, colours]), "%.3f"),
+        ("resampled", both, "%.6f"),
+        ("resampled", both, "%.9e"),
+        ("points", cloud[:, :2], "%.5f"),
+    ):
+        text = io.BytesIO()
+        np.savetxt(text, table, fmt=form, delimiter=" " if kind == "table" else ",")
+        seeds[kind].append(text.getvalue())
+    seeds["points"].append(b"x;y\n" + seeds["points"][0].replace(b",", b";"))
+    seeds["names"] = [json.dumps([f"shape_data/02691156/{number}" for number in range(9)]).encode()]
+    seeds["targets"] = [b"file,volume\na.off,0.5\nb/c.ply,-2e3\n", b"mass;Name\n1.5;a.off\n2;b.off\n"]
 
 
 def _weights(seeds: dict[str, list[bytes]], folder: Path) -> None:

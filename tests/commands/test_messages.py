@@ -4,7 +4,15 @@ import logging
 
 import pytest
 
-from sampled_transformer.commands.messages import COMPILER, announced_compilation, fail, left_out, remark, warn
+from sampled_transformer.commands.messages import (
+    COMPILER,
+    LONGEST,
+    announced_compilation,
+    fail,
+    left_out,
+    remark,
+    warn,
+)
 
 
 def test_messages_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,3 +56,8 @@ def test_compilation_is_announced_once_and_only_within_the_block(
         monkeypatch.setenv("LOCAL_RANK", "1")  # another process says it already
         logger.info("compiling %s", "forward")
     assert capsys.readouterr().err == ""
+
+
+def test_a_message_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    fail("a" * 1_000_000, 2)
+    assert len(capsys.readouterr().err) < LONGEST + 100

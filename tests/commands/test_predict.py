@@ -18,6 +18,8 @@ from helpers.trained import save_small
 
 from sampled_transformer.cli import main
 from sampled_transformer.data.axes import rotation
+from sampled_transformer.support.memory import CAN_LIMIT, limited_memory
+from sampled_transformer.weights import add_notes
 
 
 @pytest.fixture
@@ -189,13 +191,32 @@ def test_ctrl_c_ends_the_workers(tmp_path):
     pytest.fail("a process of the group is left")
 
 
+@pytest.mark.skipif(not CAN_LIMIT, reason="memory is limited on Linux")
+def test_a_network_that_needs_more_memory_than_there_is(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """torch raises a RuntimeError of many lines: each file still has its own line, whatever command asks."""
+    weights = save_small(tmp_path / "wide.safetensors", "basic-positions", hidden=65536)
+    add_notes(weights, {"data": {"preset": "bricks", "points": 10_000, "source": "shapes"}})
+    words = [str(files / "0.npy"), str(files / "1.npy"), "--weights", str(weights)]
+    with limited_memory(2**30):
+        assert main(["predict", *words, "--samples", "1", "--workers", "0", "--batch", "2"]) == 1
+        assert main(["features", *words, "--out", str(tmp_path / "out.npz")]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    expected = [
+        f"could not be read: {files}/{number}.npy: not enough memory: 2.62 GB were asked for at once"
+        for number in (0, 1)
+    ]
+    assert [line for line in lines if line.startswith("could not be read")] == 2 * expected
+    assert "2 of 2 files left out: 2 too large" in lines
+
+
 HOSTILE_READERS = """
 import os
-import time
 from sampled_transformer.data import files
 
 files.READERS[".kill"] = lambda path: os.abort()
-files.READERS[".hang"] = lambda path: time.sleep(600)
+files.READERS[".hang"] = lambda path: sum(iter(int, 1))
 files.READERS[".hog"] = lambda path: bytearray(b"x" * 4_000_000_000)
 """
 

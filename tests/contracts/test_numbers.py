@@ -131,6 +131,22 @@ def test_networks_with_few_points_and_half_precision(name: str, training: bool) 
             assert not refused or (n < 3 and "points: expected" in refused)
 
 
+@modes
+@pytest.mark.parametrize("deviation", [1e-40, 1e-30, 1.0, 1e15])
+def test_features_of_scans_of_any_size(deviation: float, training: bool) -> None:
+    """They are divided by how much they varied in training, which may be next to nothing."""
+    widths = {"colour": 3, "intensity": 1}
+    for size in (*FEATURES, 1.0, 1e30, 3e38):
+        torch.manual_seed(0)
+        network = create_model("segmenter", **SMALL["segmenter"], features=widths).train(training)
+        spread = {name: torch.full((width,), deviation) for name, width in widths.items()}
+        network.standardise({name: torch.zeros(width) for name, width in widths.items()}, spread)
+        features = {name: (draw(2, N, width, seed=3) * size).requires_grad_() for name, width in widths.items()}
+        points = draw(2, N, 3).requires_grad_()
+        check_finite(network, [network(points, features)], points)
+        assert all(bool(one.grad.isfinite().all()) for one in features.values()), size
+
+
 def test_what_half_precision_cannot_hold_is_named() -> None:
     with pytest.raises(ValueError, match="positions: expected finite coordinates, got NaN or infinity"):
         check_attention("sampled", draw(2, N, DIM).half(), (draw(2, N, 3) + 1e6).half(), False)

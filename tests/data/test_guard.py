@@ -54,6 +54,17 @@ def hog_in_a_library(path: Path) -> None:
 
 
 def hang(path: Path) -> None:
+    while True:
+        pass
+
+
+def wait(path: Path) -> str:
+    """As long as a file takes on a machine that others use: more by the clock than it may compute."""
+    time.sleep(1.5)
+    return "read"
+
+
+def sleep(path: Path) -> None:
     time.sleep(600)
 
 
@@ -71,7 +82,7 @@ def raises_bare(path: Path) -> None:
 def pieces(path: Path, count: int) -> Iterator[int]:
     yield from range(count)
     if path.name == "hang":
-        time.sleep(600)
+        hang(path)
 
 
 # What comes of them ---------------------------------------------------------------------------------------------------
@@ -104,6 +115,16 @@ def test_time_is_limited() -> None:
         with pytest.raises(DataError, match=r"^slow\.obj: reading it takes more than 1 s; --reading\.seconds allows"):
             read_file(hang, Path("slow.obj"))
         assert read_file(who, Path("a")) != os.getpid()
+
+
+def test_a_file_that_waits_for_the_processor_is_read() -> None:
+    with guarded(Limits(seconds=1.0)):
+        assert read_file(wait, Path("good.obj")) == "read"
+
+
+def test_a_file_that_only_waits_is_given_up() -> None:
+    with guarded(Limits(seconds=0.2)), pytest.raises(DataError, match=r"^pipe\.obj: reading it takes more than 0\.2 s"):
+        read_file(sleep, Path("pipe.obj"))
 
 
 @pytest.mark.parametrize("kind", ["TokenError", "LZMAError", "SystemError", "RecursionError", "TypeError"])
@@ -154,12 +175,13 @@ def test_without_a_guard_files_are_read_here() -> None:
 
 
 def read_in_a_worker(chunk: list[str], announce: Announce) -> list[str]:
-    guard_here(Limits(memory=1.0, seconds=2.0), expendable=True)
+    guard_here(Limits(memory=1.0, seconds=1.0), expendable=True)
     found = []
     for number, name in enumerate(chunk):
         announce(number)
         try:
-            found.append(str(read_file({"hog": hog, "hang": hang, "who": who}[name], Path(name)) == os.getpid()))
+            function = {"hog": hog, "hang": hang, "wait": wait, "who": who}[name]
+            found.append(str(read_file(function, Path(name)) == os.getpid() or name == "wait"))
         except DataError as error:
             found.append(str(error))
     return found
@@ -167,12 +189,12 @@ def read_in_a_worker(chunk: list[str], announce: Announce) -> list[str]:
 
 @linux
 def test_a_process_that_may_die_reads_itself() -> None:
-    answers = [answer for _, answer in run_in_order(read_in_a_worker, [["who", "hog", "hang", "who"]], 1)]
-    assert answers[0] == answers[3] == "True"
+    answers = [answer for _, answer in run_in_order(read_in_a_worker, [["who", "hog", "hang", "wait", "who"]], 1)]
+    assert answers[0] == answers[3] == answers[4] == "True"
     assert answers[1].startswith("hog: reading it takes more than 1 GB")
     assert isinstance(answers[2], ProcessDied)
-    line = explain_death(str(answers[2]), Path("hang"), Limits(seconds=2.0))
-    assert line == "hang: reading it takes more than 2 s; --reading.seconds allows more"
+    line = explain_death(str(answers[2]), Path("hang"), Limits(seconds=1.0))
+    assert line == "hang: reading it takes more than 1 s; --reading.seconds allows more"
     assert "died (signal 9)" in explain_death("signal 9", Path("a"), Limits())
 
 

@@ -50,19 +50,22 @@ def test_rows_that_cannot_be_used_are_named_and_the_others_kept(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("", None, "expected a line with the names of the columns, such as 'file,volume', got nothing"),
+        ("", None, "empty file"),
+        ("\n\n", None, "expected a line with the names of the columns, such as 'file,volume', got nothing"),
         ("a.off,1\nb.off,2\n", None, "line 1: expected the names of the columns, .* got 'a.off,1'"),
         ("file\na.off\n", None, "line 1: expected at least two columns with different names, got file"),
         ("file,y,y\na.off,1,2\n", None, "line 1: expected at least two columns with different names, got file, y, y"),
         (
             "file,y,z\na.off,1,2\n",
             None,
-            "column: expected the name of the column with the numbers, one of y, z, got none",
+            r"column: expected the one with the numbers, one of y, z, the columns of .*t\.csv, got none",
         ),
         ("file,mass,z\na.off,1,2\n", "mas", r"column: expected one of mass, z, .*, got mas; did you mean 'mass'\?"),
         ("file,y\na.off,1\n./a.off,1\n", None, "line 3: expected one row per file, got a second one for a.off"),
         ("file,y\na.off,tall\n", None, r"no numbers in the column 'y' \(line 2: expected a finite number for a.off"),
         ("file,y\n", None, r"no numbers in the column 'y' \(the table has no rows\)"),
+        ("file," + ",".join(map(str, range(-1, 2))), None, "line 1: expected the names of the columns"),
+        ("file," + ",".join(f"c{n}" for n in range(10**5)) + "\n", None, r"one of c0, .*\.\.\., the columns of"),
         ('file,y\n"a.off,1\n', None, "expected a CSV table in UTF-8, got something else"),
     ],
 )

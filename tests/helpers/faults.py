@@ -28,8 +28,10 @@ FORKS.set_forkserver_preload(
         "sampled_transformer.commands.pretrain",
         "sampled_transformer.commands.fewshot",
         "sampled_transformer.commands.cluster_train",
+        "sampled_transformer.commands.segment_train",
         "sampled_transformer.training.pretrain",
         "sampled_transformer.training.fewshot",
+        "sampled_transformer.training.segment",
         "sampled_transformer.clustering.training",
         "sampled_transformer.report.run_page",
         "torch.utils.tensorboard",
@@ -148,7 +150,7 @@ class Kind:
     def command(self, out: Path) -> list[str]:
         """Starts the run anew, or continues it: one of the two has to be accepted, whatever was killed."""
         if (out / "config.yaml").is_file():
-            first = self.words[: 2 if self.name == "cluster train" else 1]
+            first = self.name.split()
             return [*first, *(self.words[1:2] if self.name == "fewshot" else []), "--out", str(out), "--resume"]
         return [*self.words, "--out", str(out)]
 

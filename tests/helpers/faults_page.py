@@ -31,6 +31,15 @@ def table(figures: dict[str, Any]) -> str:
     )
 
 
+def joined(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a run of all kinds, with those of a later run of some of them, such as `-k segment`."""
+    parts = ("kills", "signals", "full_disks", "locks")
+    later = [*before.get("later", []), {name: now[name] for name in ("seed", "seconds", "machine", "versions")}]
+    later[-1]["kinds"] = list(now["kills"])
+    kinds = {name: {**before[name], **now[name]} for name in parts}
+    return {**before, **kinds, "seconds": before["seconds"] + now["seconds"], "later": later}
+
+
 def with_table(page: str, figures: dict[str, Any]) -> str:
     """The page with the table in its place."""
     before, rest = page.split(BEGIN)

@@ -6,14 +6,17 @@ from collections import Counter
 from typing import Any
 
 BEGIN, END = "<!-- fuzz: from results/faults/fuzz.json, written by `make fuzz` -->\n", "<!-- end of fuzz -->"
+# Groups of kinds; all others are shapes, or scans by their names.
+OTHERS = {"pack": "packs", "h5": "HDF5", "weights": "weights", "settings": "YAML"}
+OTHERS |= dict.fromkeys(("fold", "dat"), "published pickles")
+OTHERS |= dict.fromkeys(("table", "resampled", "names", "targets", "points"), "tables and lists")
 
 
 def table(figures: dict[str, Any]) -> str:
     """One row per group of readers, and a line on the whole."""
     groups: dict[str, Counter[str]] = {}
     for kind, counts in figures["kinds"].items():
-        others = {"pack": "packs", "h5": "HDF5", "fold": "few-shot pickles", "weights": "weights", "settings": "YAML"}
-        group = others.get(kind, "scans" if kind.startswith("scan") else "shapes")
+        group = OTHERS.get(kind, "scans" if kind.startswith("scan") else "shapes")
         groups.setdefault(group, Counter()).update(counts)
     columns = ("read", "refused", "stopped", "failed")
     lines = [

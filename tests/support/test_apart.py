@@ -60,6 +60,18 @@ def sleep(seconds: float) -> float:
     return seconds
 
 
+def spin() -> None:
+    while True:
+        pass
+
+
+def keep(size: int) -> int:
+    """Have so much memory for long enough to be seen."""
+    kept = os.urandom(2**20) * (size // 2**20)
+    time.sleep(1)
+    return len(kept)
+
+
 def count(most: int) -> Iterator[int]:
     yield from range(most)
 
@@ -102,9 +114,21 @@ def test_a_death_is_told(apart: Apart) -> None:
 
 
 def test_time_is_limited(apart: Apart) -> None:
-    assert apart.call(sleep, (0.01,), 60) == 0.01
+    assert apart.call(sleep, (1.0,), 0.5) == 1.0  # who waits does not compute: others may use the processor
     with pytest.raises(TimeUp):
-        apart.call(sleep, (600,), 0.5)
+        apart.call(spin, (), 0.5)
+    assert not apart.is_alive
+    other = Apart()
+    with pytest.raises(TimeUp):
+        other.call(sleep, (600,), 0.1)
+    assert not other.is_alive
+    other.stop()
+
+
+def test_a_process_that_takes_too_much_memory_is_ended(apart: Apart) -> None:
+    assert apart.call(keep, (2**20,), 60, 2**28) == 2**20
+    with pytest.raises(Died, match="signal 9"):
+        apart.call(keep, (2**30,), 60, 2**28)
     assert not apart.is_alive
 
 

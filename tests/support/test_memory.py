@@ -1,5 +1,6 @@
 """Freed memory is reused instead of being fetched from the system again."""
 
+import os
 import platform
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampled_transformer.support.memory import limited_memory, release_pages
+from sampled_transformer.support.memory import _resident_by_ps, limited_memory, release_pages, resident_memory
 
 PROGRAM = """
 import resource, sys
@@ -47,6 +48,14 @@ def test_a_reader_cannot_allocate_what_a_file_claims() -> None:
     assert len(np.empty(2**32, np.uint8)) == 2**32
     with limited_memory(2**30):
         assert np.ones(2**20).sum() == 2**20
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it asks /proc or ps")
+def test_the_memory_of_a_process() -> None:
+    kept = np.ones(2**25)
+    assert kept.nbytes < resident_memory(os.getpid()) < 2**36
+    assert kept.nbytes < _resident_by_ps(os.getpid()) < 2**36
+    assert resident_memory(2**30) == 0  # no such process
 
 
 def test_released_pages_keep_what_was_written(tmp_path: Path) -> None:

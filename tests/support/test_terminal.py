@@ -11,6 +11,8 @@ def test_control_characters_are_shown_and_not_obeyed() -> None:
     below = io.StringIO()
     print("a\x1b]0;title\x07 b\u202ec\n\td", file=Shown(below))  # type: ignore[arg-type]
     assert below.getvalue() == "a\\x1b]0;title\\x07 b\\u202ec\n\td\n"
+    Shown(below).writelines(["\x1b[2J", "\n"])
+    assert below.getvalue().endswith("d\n\\x1b[2J\n")
 
 
 def test_ordinary_text_stays() -> None:

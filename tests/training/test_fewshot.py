@@ -23,7 +23,13 @@ from sampled_transformer.training.fewshot import FewShot, classifier_options, fe
 from sampled_transformer.training.loading import Splits
 from sampled_transformer.training.run import RunData
 from sampled_transformer.training.run_folder import claimed
-from sampled_transformer.training.settings import FINE_TUNING, DataOptions, FewShotSettings, TrainerOptions
+from sampled_transformer.training.settings import (
+    FINE_TUNING,
+    DataOptions,
+    FewShotSettings,
+    OptimiserOptions,
+    TrainerOptions,
+)
 from sampled_transformer.weights import Description, WeightsError, add_notes, load_model, save_model
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "depth": 2, "embedding": 8, "groups": 8, "group_size": 8}
@@ -196,6 +202,14 @@ def test_the_command_of_a_run_from_scratch_can_be_run(settings):
     with pytest.raises(SystemExit) as stopped:
         main([*words[1:], "--print_config"])
     assert stopped.value.code == 0
+
+
+def test_a_fold_that_diverges_is_named_with_its_step_and_shapes(settings):
+    spoilt = replace(settings, optimiser=OptimiserOptions("sgd", rate=1e30, warmup=0))
+    with pytest.raises(
+        ValueError, match=r"^fold 1 of 3: the (loss|gradient) of step \d+, with the shapes [\d, ]+ of the"
+    ):
+        few_shot(spoilt)
 
 
 def test_folds_of_other_weights_are_not_mixed(settings, tmp_path):

@@ -129,6 +129,15 @@ def test_errors_of_the_disk_name_the_folder(tmp_path: Path) -> None:
         raise ConnectionError("lost")
 
 
+def test_a_lack_of_memory_names_the_folder(tmp_path: Path) -> None:
+    def asks() -> None:
+        with failing_writes(tmp_path):
+            bytearray(2**60)
+
+    with pytest.raises(MemoryError, match=rf"^{tmp_path}: not enough memory; the files saved before are complete, and"):
+        asks()
+
+
 def test_a_signal_stops_and_releases(settings: Settings) -> None:
     folder = Path(settings.out)
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -108,6 +108,12 @@ def test_figures_leave_out_what_is_ignored() -> None:
         one.figures()
 
 
+def test_a_run_that_diverges_names_the_step_and_its_sets(halves_folder: Path, tmp_path: Path) -> None:
+    spoilt = replace(settings(halves_folder, tmp_path / "run"), optimiser=OptimiserOptions("sgd", rate=1e30))
+    with pytest.raises(ValueError, match=r"^the (loss|gradient) of step \d+, with the shapes [\d, ]+ of the training"):
+        segment(spoilt)
+
+
 def test_a_run_learns_and_says_how_well(segmenter: Path) -> None:
     table = rows(segmenter)
     assert float(table[-1]["test_mean_iou"]) > 0.8

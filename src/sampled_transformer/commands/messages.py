@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from ..support.printable import printable
+from ..support.printable import brief
 
 PROGRAM = "sampled-transformer"
+LONGEST = 20_000  # characters of a message; one names all shapes of a batch
 COMPILER = "sampled_transformer.attention.compiled"  # the logger that says when a kernel is being compiled
 
 
@@ -70,5 +71,5 @@ class _SaysOnce(logging.Handler):
 
 
 def _line(message: str) -> str:
-    """A message on one line, whatever stands in it."""
-    return printable(" ".join(message.split()))
+    """A message on one line that ends, whatever stands in it: a list of files may hold a name of a megabyte."""
+    return brief(" ".join(message.split()), LONGEST)

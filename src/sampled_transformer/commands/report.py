@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from ..support.printable import brief, printable
 
 LONGEST = 100  # characters of the names in the name of a page
 
@@ -19,8 +23,26 @@ def report(runs: list[str], out: str | None = None) -> None:
 
     folders = {name: Path(name) for name in runs}
     page = Path(runs[0], _name(runs)) if out is None else Path(out)
-    write_report(page, folders, " and ".join(folder.name for folder in folders.values()))
+    with _understood(runs):
+        write_report(page, folders, " and ".join(folder.name for folder in folders.values()))
     print(f"{page}: written")
+
+
+@contextmanager
+def _understood(runs: list[str]) -> Iterator[None]:
+    """Say in one line that a folder holds something else than a run of ours, whatever that does to the page.
+
+    Here alone: the page that a training writes about itself shall show its mistakes.
+    """
+    try:
+        yield
+    except (ValueError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        got = f"{type(error).__name__}: {brief(str(error))}"
+        raise ValueError(
+            f"{', '.join(map(printable, runs))}: expected files that a run has written, got others ({got})"
+        ) from None
 
 
 def _name(runs: list[str]) -> str:

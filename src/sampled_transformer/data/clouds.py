@@ -92,11 +92,3 @@ def expect_files(folder: Path, files: Sequence[Path]) -> None:
         first = printable(missing[0].relative_to(folder))
         counts = f"{len(missing)} of {len(files)}"
         raise DataError(f"{printable(folder)}: {counts} listed files are missing; the first is {first}")
-
-
-def read_words(path: Path) -> list[str]:
-    """Read the names in a list file, one per line."""
-    try:
-        return path.read_text("utf-8", "replace").split()
-    except OSError as error:
-        raise DataError(f"{printable(path)}: {error.strerror or error}") from None

@@ -37,7 +37,7 @@ from .formats.stl import read_stl
 from .formats.text import read_text
 from .guard import read_file
 from .large_clouds import draw_large, is_large, large_cloud, turned_cloud
-from .limits import FACE_BYTES, POINT_BYTES, check_need, too_much_memory
+from .limits import FACE_BYTES, POINT_BYTES, check_need, reason_of, too_much_memory
 from .normals import LARGEST_SEARCH, estimate_normals
 from .quantise import check_coordinates, to_unit_sphere, unit_vectors
 
@@ -236,7 +236,7 @@ def only_data_errors(path: Path) -> Iterator[None]:
     except DataError:
         raise
     except OSError as error:
-        raise DataError(error.strerror or str(error)) from None
+        raise DataError(reason_of(error)) from None
     except MemoryError:
         raise DataError(too_much_memory()) from None
     except Exception as error:

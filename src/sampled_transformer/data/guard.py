@@ -8,19 +8,20 @@ compare what headers claim with the limits.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from ..support.apart import SECONDS_TO_START, Apart, Died, TimeUp
 from ..support.limits import Limits
-from ..support.memory import limited_memory
+from ..support.memory import CAN_LIMIT, limited_memory
 from ..support.printable import printable
+from ..support.time_limits import limit_time, was_late
 from .errors import DataError
 from .limits import allowance, budget
 
@@ -54,7 +55,7 @@ class Guard:
         reader = self._take(function, path)
         try:
             with self._errors(path, memory):
-                return reader.call(read_limited, (function, path, arguments, memory), seconds)
+                return reader.call(read_limited, (function, path, arguments, memory), seconds, watched(memory))
         finally:
             self._put_back(reader)
 
@@ -64,7 +65,8 @@ class Guard:
         reader = self._take(function, path)
         try:
             with self._errors(path, memory):
-                yield from reader.stream(read_pieces_limited, (function, path, arguments, memory), seconds)
+                call = function, path, arguments, memory
+                yield from reader.stream(read_pieces_limited, call, seconds, watched(memory))
         finally:
             self._put_back(reader)
 
@@ -81,6 +83,8 @@ class Guard:
             yield
         except TimeUp:
             raise DataError(f"{printable(path)}: {too_slow(self.limits, path)}") from None
+        except MemoryError:
+            raise DataError(f"{printable(path)}: not enough memory for what it holds") from None
         except Died as how:
             raise DataError(f"{printable(path)}: {reason_of_death(str(how), memory)}") from None
 
@@ -123,12 +127,18 @@ class Expendable:
         self.limits = limits
 
     def read(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
-        with _alarm(self.limits.seconds_for(path)):
+        with _limited_time(self.limits.seconds_for(path)):
             return read_limited(function, path, arguments, self.limits.bytes_for(path))
 
     def read_pieces(self, function: Callable[..., Any], path: Path, *arguments: Any) -> Iterator[Any]:
-        with _alarm(self.limits.seconds_for(path)):
-            yield from read_pieces_limited(function, path, arguments, self.limits.bytes_for(path))
+        seconds, end = self.limits.seconds_for(path), object()
+        parts = read_pieces_limited(function, path, arguments, self.limits.bytes_for(path))
+        while True:  # each piece has its own time, and what the caller does with it is not the file's fault
+            with _limited_time(seconds):
+                part = next(parts, end)
+            if part is end:
+                return
+            yield part
 
     def warm(self) -> None: ...
 
@@ -233,19 +243,22 @@ def too_slow(limits: Limits, path: Path) -> str:
 
 
 def explain_death(how: str, path: Path, limits: Limits) -> str:
-    """The line about a file whose process died, be it by the alarm or not."""
-    late = hasattr(signal, "SIGALRM") and how == f"signal {signal.SIGALRM.value}"
+    """The line about a file whose process died, be it because of its time or not; `how` is "signal 9", for example."""
+    kind, _, number = how.partition(" ")
+    late = kind == "signal" and was_late(-int(number))
     return f"{printable(path)}: {too_slow(limits, path) if late else reason_of_death(how, limits.bytes_for(path))}"
 
 
+def watched(memory: int) -> float:
+    """The memory that the caller has to watch, because the process cannot limit its own."""
+    return inf if CAN_LIMIT else memory
+
+
 @contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """End this process if the block takes longer, where the system can. Only a signal stops a native library."""
-    if not hasattr(signal, "setitimer"):  # Windows
-        yield
-        return
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+def _limited_time(seconds: float) -> Iterator[None]:
+    """End this process if the block takes longer, where the system can."""
+    limit_time(seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        limit_time(0)

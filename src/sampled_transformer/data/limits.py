@@ -6,10 +6,12 @@ is enforced by the process that reads (guard.py).
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from ..support.lack_of_memory import memory_errors
 from .errors import DataError
 
 POINT_BYTES = 96  # per point while a cloud is checked and drawn from: places, normals, keys and copies of them
@@ -44,6 +46,21 @@ def too_much_memory() -> str:
     """Why a file is refused that took more memory than there is, or than it may."""
     most = _allowed.get()
     return "not enough memory to read it" if most is None else f"reading it takes more than {allowance(most)}"
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system refused something, for a line about a file; mapping a file can take too much memory, too."""
+    return too_much_memory() if error.errno == errno.ENOMEM else error.strerror or str(error)
+
+
+@contextmanager
+def enough_memory(place: str) -> Iterator[None]:
+    """Let a lack of memory within the block, also torch's, be a DataError that begins with the file's name."""
+    try:
+        with memory_errors():
+            yield
+    except MemoryError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def allowance(most: int) -> str:

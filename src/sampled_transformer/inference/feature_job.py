@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.errors import DataError
 from ..data.guard import guard_here
+from ..data.limits import enough_memory
 from ..data.remote import local_copy
 from ..engine.job import Failure, Job
 from ..support.limits import Limits
@@ -60,7 +61,7 @@ class FeatureActor:
 
 def features_at(trained: TrainedNetwork, place: Place, question: FeatureQuestion) -> Any:
     """The features of one file, which may be remote."""
-    with local_copy(place) as path:
+    with enough_memory(printable(place)), local_copy(place) as path:
         return trained.features(
             path, per_point=question.per_point, layer=question.layer, samples=question.samples, up=question.up
         )

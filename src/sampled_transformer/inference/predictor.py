@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..data.axes import check_up
 from ..data.errors import DataError
+from ..data.limits import enough_memory
 from ..data.remote import local_copy
 from ..support.printable import printable
 from ..support.workers import Announce, in_chunks
@@ -76,7 +77,7 @@ class Predictor:
         if isinstance(path, EmptyFolder):
             return path
         try:
-            with local_copy(path) as local:
+            with enough_memory(printable(path)), local_copy(path) as local:
                 sides = prepare_sides(self.trained.view, local, up=self.up)[0][0]
             return [replace(one, name=printable(path)) for one in sides]
         except DataError as error:
@@ -87,8 +88,9 @@ class Predictor:
         if not sides:
             return []
         try:
-            sets = self.trained.surest(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
-            return self._answers(sets, top)
+            with enough_memory(sides[0][0].name):
+                sets = self.trained.surest(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
+                return self._answers(sets, top)
         except DataError as error:
             if len(sides) == 1:
                 return [self.failure(sides[0][0].name, error)]

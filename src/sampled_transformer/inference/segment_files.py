@@ -23,6 +23,7 @@ from ..data.fields import Scan
 from ..data.remote import local_copy
 from ..data.scan_writer import ScanWriter
 from ..data.scans import iter_scan_chunks, read_scan, streamed_count
+from ..support.lack_of_memory import memory_errors
 from ..support.limits import Limits
 from ..support.memory import release_pages
 from ..support.printable import printable
@@ -119,12 +120,12 @@ def label_place(
     name = printable(place)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with local_copy(place) as path:
+        with memory_errors(), local_copy(place) as path:
             answer = label_file(*segmenter, path, out, question, done, begun)
     except ValueError as error:
         raise DataError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
-    except MemoryError:
-        raise DataError(f"{name}: not enough memory to label it; --memory allows less") from None
+    except MemoryError as error:
+        raise DataError(f"{name}: {error}; --memory allows less") from None
     answer.file = str(place)
     return answer
 

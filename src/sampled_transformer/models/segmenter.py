@@ -24,6 +24,7 @@ HEAD_DIM = 32
 AXES = "xyz"
 NORMALS = "normals"
 UNIT = 16.0  # spacings that attention takes for a unit of length where the stem sees no coordinates
+LARGEST = 1e15  # deviations from the mean that a feature may lie away, where training hardly saw it vary
 CURVE_BITS = 20  # points that share a cell of this curve coincide for all purposes
 
 
@@ -237,7 +238,8 @@ class Segmenter(nn.Module):
             if name in mean:
                 self.feature_mean[begin : begin + width] = mean[name]
                 spread = deviation[name]
-                self.feature_deviation[begin : begin + width] = torch.where(spread > 0, spread, 1)
+                varies = spread > torch.finfo(torch.float32).tiny  # nothing can be divided by a denormal number
+                self.feature_deviation[begin : begin + width] = torch.where(varies, spread, 1)
             begin += width
 
     @staticmethod
@@ -260,6 +262,8 @@ class Segmenter(nn.Module):
                 )
             span = slice(begin, begin + width)
             values = (values.to(points.dtype) - self.feature_mean[span]) / self.feature_deviation[span]
+            largest = min(LARGEST, torch.finfo(values.dtype).max)  # the squares of larger ones overflow in norms
+            values = values.clamp(-largest, largest)
             parts.append(torch.where(there, values, 0.0))
             if name in self.optional:
                 parts.append(there.to(points.dtype))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..support.atomic import atomic_write
-from ..support.printable import printable
+from ..support.printable import brief, printable
 from .facts import facts
 from .page import COLOURS, as_html, document, graph_objects, percent_axis, table
 
@@ -130,7 +130,12 @@ def _result(folder: Path) -> dict[str, Any]:
 def read_metrics(path: Path) -> list[dict[str, float]]:
     """The rows of metrics.csv, one per epoch, without empty cells."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+        try:
+            return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+        except (ValueError, TypeError, csv.Error) as error:  # also of text that is no UTF-8, or rows that are too long
+            raise ValueError(
+                f"{printable(path)}: expected a table of numbers, got others ({brief(str(error))})"
+            ) from None
 
 
 def figures_table(

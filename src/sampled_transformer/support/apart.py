@@ -12,15 +12,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any
 
+from .memory import resident_memory
+from .time_limits import GRACE, PATIENCE, limit_time, was_late
 from .workers import SINGLE_THREAD
 
 START = "import sys; sys.path[:] = {path!r}; from sampled_transformer.support.apart import serve; serve()"
 SECONDS_TO_START = 120  # on a machine that is busy
-GRACE = 10  # seconds after which a process whose caller is gone ends itself
+LOOK = 0.25  # seconds between two looks at the memory of the process
 LARGE = 2**29  # bytes; a process that once had that much is not used again, because freed memory may stay with it
 
 
@@ -29,7 +33,7 @@ class Died(Exception):
 
 
 class TimeUp(Exception):
-    """The call took longer than it may."""
+    """The call computed, or waited, for longer than it may."""
 
 
 class Apart:
@@ -55,17 +59,26 @@ class Apart:
     def is_alive(self) -> bool:
         return not self.is_used_up and self.process.poll() is None
 
-    def call(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float) -> Any:
-        """The result of function(*arguments), or what it raises; `Died` or `TimeUp` if there is neither."""
-        self._send(function, arguments, seconds)
-        return self._receive(seconds)[1]
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float, memory: float = inf) -> Any:
+        """The result of function(*arguments), or what it raises; `Died` or `TimeUp` if there is neither.
 
-    def stream(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float) -> Iterator[Any]:
-        """What the iterator function(*arguments) yields; each item may take `seconds`."""
+        Args:
+            function, arguments: What to call.
+            seconds: Processor time that it may take. By the clock it may take ten times as long.
+            memory: Bytes that it may take. We look every quarter of a second; `limited_memory` is exact, but on Linux
+                alone.
+        """
+        self._send(function, arguments, seconds)
+        return self._receive(PATIENCE * seconds, memory)[1]
+
+    def stream(
+        self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float, memory: float = inf
+    ) -> Iterator[Any]:
+        """What the iterator function(*arguments) yields; each item may take `seconds`, see `call`."""
         self._send(function, arguments, seconds)
         finished = False
         try:
-            while (found := self._receive(seconds))[0] == "part":
+            while (found := self._receive(PATIENCE * seconds, memory))[0] == "part":
                 yield found[1]
             finished = True
         finally:
@@ -85,7 +98,7 @@ class Apart:
             try:
                 self._receive(SECONDS_TO_START)
             except (Died, TimeUp) as how:
-                raise OSError(f"could not start a process that reads files ({how})") from None
+                raise OSError(f"could not start a process that reads files ({how or 'no answer'})") from None
             self.is_ready = True
         assert self.process.stdin is not None
         request = pickle.dumps((function, tuple(arguments)))
@@ -98,38 +111,49 @@ class Apart:
             self.stop()
             raise
 
-    def _receive(self, seconds: float) -> tuple[str, Any]:
+    def _receive(self, seconds: float, memory: float = inf) -> tuple[str, Any]:
+        """The next answer, which may take so many seconds by the clock, and so many bytes."""
         assert self.process.stdout is not None
-        timer = threading.Timer(seconds, self._expire)
-        timer.daemon = True
-        timer.start()
+        done = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(done, seconds, memory), daemon=True)
+        watch.start()
         try:
             kind, value, is_last = pickle.load(self.process.stdout)
+        except MemoryError:  # the answer does not fit here, whatever the process can do
+            self.stop()
+            raise
         except Exception:
-            raise TimeUp(f"{seconds:g}") if self.is_late else self._died() from None
+            raise self._died() from None
         except BaseException:
             self.stop()
             raise
         finally:
-            timer.cancel()
-            timer.join()
+            done.set()
+            watch.join()
             self.is_used_up |= self.is_late
         self.is_used_up |= is_last
         if kind == "raised":
             raise value
         return kind, value
 
-    def _expire(self) -> None:
-        self.is_late = True
-        self.process.kill()
+    def _watch(self, done: threading.Event, seconds: float, memory: float) -> None:
+        """End the process when the time is over, or when it has more memory than it may."""
+        end, before = time.monotonic() + seconds, 0 if memory == inf else resident_memory(self.process.pid)
+        while not done.wait(max(0.0, min(seconds if memory == inf else LOOK, end - time.monotonic()))):
+            self.is_late = time.monotonic() >= end
+            if self.is_late or (memory < inf and resident_memory(self.process.pid) - before > memory):
+                self.process.kill()
+                return
 
-    def _died(self) -> Died:
+    def _died(self) -> Died | TimeUp:
         self.is_used_up = True
         try:
             code = self.process.wait(GRACE)
         except subprocess.TimeoutExpired:  # it closed its pipe, but lives
             self.stop()
             return Died("it stopped answering")
+        if self.is_late or was_late(code):
+            return TimeUp()
         return Died(f"signal {-code}" if code < 0 else f"exit code {code}")
 
 
@@ -138,6 +162,9 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever libraries print goes nowhere
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("SIGPROF", "SIGALRM"):  # our own limits of time, whatever the caller ignores
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
     _answer(answers, "ready", None)
     while True:
         try:
@@ -147,14 +174,16 @@ def serve() -> None:
         try:
             with suppress(OSError):
                 os.chdir(folder)
-            _wake_in(seconds)
+            limit_time(seconds)
             function, arguments = pickle.loads(request)
             result = function(*arguments)
             if isinstance(result, Iterator):
                 for part in result:
+                    limit_time(0)  # the caller may be slow to take it
                     _answer(answers, "part", part)
-                    _wake_in(seconds)
+                    limit_time(seconds)
                 result = None
+            limit_time(0)
             _answer(answers, "value", result, was_large())
         except OSError as error:
             if answers.closed or isinstance(error, BrokenPipeError):
@@ -163,7 +192,7 @@ def serve() -> None:
         except Exception as error:
             _answer(answers, "raised", error, was_large())
         finally:
-            _wake_in(0)
+            limit_time(0)
 
 
 def _answer(answers: Any, kind: str, value: Any, is_last: bool = False) -> None:
@@ -174,12 +203,6 @@ def _answer(answers: Any, kind: str, value: Any, is_last: bool = False) -> None:
             raise
         pickle.dump((kind, RuntimeError(f"{type(value).__name__}: {value}"), True), answers, protocol=5)
     answers.flush()
-
-
-def _wake_in(seconds: float) -> None:
-    """End this process after that time and a grace, should the caller no longer be there to do it; 0 never does."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds + GRACE if seconds else 0)
 
 
 def was_large() -> bool:

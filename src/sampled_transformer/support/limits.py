@@ -18,7 +18,8 @@ class Limits:
 
     Args:
         memory: Gigabytes of memory (default: 2, or 20 times the file if that is more).
-        seconds: Seconds, for each piece of a file that is read in pieces. A large file has half a second per megabyte.
+        seconds: Seconds of processor time, for each piece of a file that is read in pieces; by the clock, ten times as
+            many. A large file has half a second per megabyte.
     """
 
     memory: float | None = None
@@ -36,7 +37,7 @@ class Limits:
         return max(int(DEFAULT_MEMORY * 1e9), EXPANSION * _size(path))
 
     def seconds_for(self, path: Path) -> float:
-        """The time that this file may take."""
+        """The processor time that this file may take."""
         return max(self.seconds, _size(path) / BYTES_PER_SECOND)
 
 

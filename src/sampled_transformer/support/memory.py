@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any
 
 # The parameters of glibc's mallopt, from its malloc.h.
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX, ARENA_MAX = -1, -2, -4, -8
+
+CAN_LIMIT = sys.platform == "linux"  # whether `limited_memory` limits anything
 
 
 def give_back_memory() -> bool:
@@ -58,6 +62,23 @@ def share_memory_among_threads(pools: int = 2) -> bool:
         return bool(ctypes.CDLL(None).mallopt(ARENA_MAX, pools))
     except (AttributeError, OSError, TypeError):  # not glibc
         return False
+
+
+def resident_memory(process: int) -> int:
+    """The memory that a process has now, in bytes; 0 where the system does not tell (Windows)."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):  # not Linux, or the process has ended
+        return _resident_by_ps(process)
+
+
+def _resident_by_ps(process: int) -> int:
+    """The same from the command `ps` of macOS and the BSDs."""
+    try:
+        said = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, timeout=10)
+        return 1024 * int(said.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return 0
 
 
 @contextmanager

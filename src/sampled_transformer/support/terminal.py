@@ -7,6 +7,7 @@ forgot cannot set the title of a window, move the cursor, or hide text either.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import IO, Any
 
 # Control characters but for tab, new line and carriage return, which progress bars need; marks that turn text around,
@@ -23,6 +24,11 @@ class Shown:
     def write(self, text: str) -> int:
         """Write the text with its control characters escaped."""
         return self._stream.write(OBEYED.sub(lambda found: ascii(found[0])[1:-1], text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of the lines so."""
+        for line in lines:
+            self.write(line)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

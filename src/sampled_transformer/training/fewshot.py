@@ -31,7 +31,7 @@ from .data_digest import combined, data_digest
 from .initial import Loaded, classifier_options, load_initial, with_changes
 from .loading import Batches, Splits, View, choose_points, choose_preset, derive, load_split, refuse_normals
 from .network import build_network, check_given_options, check_points
-from .nonfinite import WatchFinite
+from .nonfinite import NotFinite, WatchFinite
 from .run import RunData, make_trainer
 from .run_folder import check_folder, failing_writes, read_json, running, stopped, write_json, write_settings
 from .settings import DataOptions, FewShotSettings
@@ -80,7 +80,10 @@ class FewShot:
         if settings.frozen:
             figures = self.regress(network, task)
         else:
-            self.fine_tune(network, task, derive(settings.seed, number) % 2**32)
+            try:
+                self.fine_tune(network, task, derive(settings.seed, number) % 2**32)
+            except NotFinite as error:
+                raise NotFinite(f"fold {number + 1} of {settings.folds}: {error}") from None
             figures = self.evaluate(network, task.test)
         seconds = round(time.perf_counter() - begin, 3)
         return {

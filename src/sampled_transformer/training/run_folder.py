@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..support.atomic import atomic_write, clear_leftovers
+from ..support.lack_of_memory import memory_errors
 from ..support.locks import locked
 from ..support.printable import printable
 from ..support.signals import Stopped, interrupting
@@ -66,14 +67,16 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def failing_writes(folder: Path) -> Iterator[None]:
-    """Errors of the disk name the folder, and say that what was saved before is complete."""
+    """Errors of the disk, and a lack of memory, name the folder and say that what was saved before is complete."""
     try:
-        yield
+        with memory_errors():
+            yield
     except ConnectionError:
         raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise OSError(
+    except (OSError, MemoryError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        kind = OSError if isinstance(error, OSError) else MemoryError
+        raise kind(
             f"{printable(folder)}: {reason}; the files saved before are complete, and --resume continues from them"
         ) from None
 

@@ -8,6 +8,9 @@ import pytest
 
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.formats.restricted_pickle import read_arrays_pickle
+from sampled_transformer.data.guard import guarded
+from sampled_transformer.support.limits import Limits
+from sampled_transformer.support.memory import CAN_LIMIT
 
 # What Python 2.7 with numpy 1.13 writes (protocol 2) for {'a': float32 [[1, 2]], 'b': float64(3), 'k': 'n\xe4'}.
 PYTHON_2 = (
@@ -131,6 +134,27 @@ def test_files_that_are_too_large_or_missing(tmp_path: Path) -> None:
         read_arrays_pickle(tmp_path / "b.pkl")
     with pytest.raises(DataError, match="cannot be read"):
         read_arrays_pickle(tmp_path)
+
+
+@pytest.mark.skipif(not CAN_LIMIT, reason="memory is limited on Linux")
+def test_a_pickle_is_read_within_its_limits(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.pkl", pickle.dumps([np.ones(4_000_000)]))
+    with (
+        guarded(Limits(memory=0.02)),
+        pytest.raises(DataError, match=r"a\.pkl: cannot be read \(reading it takes more than 0\.02 GB"),
+    ):
+        read_arrays_pickle(path)
+    with guarded(Limits(memory=1.0)):
+        assert np.array_equal(read_arrays_pickle(path)[0], np.ones(4_000_000))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x80\x02cnumpy\ndtype\n.", b"\x80\x02cnumpy\ndtype\nX\x02\x00\x00\x00f8\x85R.", b"\x80\x02]cnumpy\nndarray\na."],
+)
+def test_what_stands_in_for_numpy_does_not_come_out(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(DataError, match=r"a\.pkl: expected numbers, text and arrays, got _"):
+        read_arrays_pickle(write(tmp_path / "a.pkl", data))
 
 
 def doubled(levels: int) -> bytes:

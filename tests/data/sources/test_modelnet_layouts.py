@@ -74,7 +74,7 @@ class TestHdf5:
         for text, message in (
             ("[", "not JSON"),
             ('["a"]', "expected a list of 2 names"),
-            ("[1, 2]", "expected a list"),
+            ("[1, 2]", "expected a list of names, got list"),
         ):
             (root / "ply_data_train_0_id2file.json").write_text(text)
             with pytest.raises(DataError, match=rf"id2file\.json: {message}"):
@@ -194,12 +194,22 @@ class TestText:
         assert "\n" not in str(caught.value)
 
     def test_empty_list(self, tmp_path: Path) -> None:
-        (tmp_path / "modelnet40_train.txt").write_text("")
+        (tmp_path / "modelnet40_train.txt").write_text("\n")
         with pytest.raises(DataError, match="no shapes"):
             load(tmp_path, "train")
 
 
 class TestDat:
+    def test_small_files_that_stand_for_large_ones(self, tmp_path: Path) -> None:
+        cloud, many = np.ones((1000, 6), np.float32), [[0] * 1000] * 1000
+        self.write(tmp_path, [[cloud] * 1000, [0] * 1000])
+        with pytest.raises(DataError, match=r"\.dat: expected arrays of at most the size of the file, got more"):
+            load(tmp_path, "train")
+        for label, got in ((many, "list"), (10**5000, "int"), (True, "True"), (1.0, "1.0"), (40, "40")):
+            self.write(tmp_path, [[cloud], [label]])
+            with pytest.raises(DataError, match=rf"shape 0: expected a label from 0 to 39, got .*{got}"):
+                load(tmp_path, "train")
+
     def write(self, root: Path, content: object) -> None:
         (root / "modelnet40_train.txt").write_text("airplane_0001\n")
         (root / "modelnet40_train_8192pts_fps.dat").write_bytes(pickle.dumps(content))

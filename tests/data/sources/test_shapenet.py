@@ -74,7 +74,7 @@ def test_lines_that_name_no_shape(root: Path, line: str) -> None:
 
 
 def test_empty_list(root: Path) -> None:
-    (root / "ShapeNet-55" / "train.txt").write_text("")
+    (root / "ShapeNet-55" / "train.txt").write_text("\n")
     with pytest.raises(DataError, match=r": no shapes$"):
         load(root, "train")
 

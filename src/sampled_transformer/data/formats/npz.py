@@ -21,7 +21,7 @@ import numpy as np
 from ...support.atomic import atomic_write
 from ...support.printable import brief, printable
 from ..errors import DataError
-from ..limits import too_much_memory
+from ..limits import reason_of, too_much_memory
 
 EXPANSION = 100  # packs compress 1.2 to 3 times, columns of padded names up to 50 times
 ALWAYS_ALLOWED = 2**28  # bytes that any archive may unpack to, however small it is
@@ -55,7 +55,7 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise DataError(f"{printable(path)}: no such file") from None
     except OSError as error:
-        raise DataError(f"{printable(path)}: {error.strerror or error}") from None
+        raise DataError(f"{printable(path)}: {reason_of(error)}") from None
     except MemoryError:
         raise DataError(f"{printable(path)}: {too_much_memory()}") from None
     except Exception as error:  # the header is a Python literal, and damaged ones raise whatever its parser raises

@@ -20,6 +20,8 @@ import numpy as np
 
 from ...support.printable import brief, printable
 from ..errors import DataError
+from ..guard import read_file
+from ..limits import reason_of, too_much_memory
 
 MAXIMUM_BYTES = 1 << 30
 MOST_OPCODES = 1_000_000  # two seconds of reading; a fold of 400 shapes has 12,000
@@ -32,6 +34,10 @@ def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
 
     All pickle protocols work, including files written by Python 2 or an old numpy. Anything else is a DataError.
     """
+    return read_file(_read_arrays_pickle, Path(path), maximum)
+
+
+def _read_arrays_pickle(path: Path, maximum: int) -> Any:
     name = printable(path)
     try:
         with open(path, "rb") as file:
@@ -46,7 +52,9 @@ def read_arrays_pickle(path: str | Path, maximum: int = MAXIMUM_BYTES) -> Any:
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
     except OSError as error:
-        raise DataError(f"{name}: cannot be read ({error.strerror or error})") from None
+        raise DataError(f"{name}: cannot be read ({reason_of(error)})") from None
+    except MemoryError:
+        raise DataError(f"{name}: {too_much_memory()}") from None
     except Exception as error:  # the opcodes of a broken file can raise anything
         reason = brief(str(error), 200) if len(error.args) == 1 and isinstance(error.args[0], str) else ""
         said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
@@ -121,7 +129,7 @@ class _Dtype:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if state[1] not in ("<", ">", "=", "|"):
-            raise DataError(f"byte order: expected '<' or '>', got {_shown(state[1])}")
+            raise DataError(f"byte order: expected '<' or '>', got {shown(state[1])}")
         self.value = self.value.newbyteorder(state[1])
 
 
@@ -173,7 +181,7 @@ class _Encode:
 
     def __call__(self, text: object, codec: object = "latin1") -> bytes:
         if not isinstance(text, str) or codec not in ("latin1", "latin-1", "iso-8859-1"):
-            raise DataError(f"codec: expected latin1, got {_shown(codec)}")
+            raise DataError(f"codec: expected latin1, got {shown(codec)}")
         return text.encode("latin1")
 
 
@@ -186,9 +194,12 @@ class _EmptyBytes:
         return b""
 
 
-def _shown(value: object) -> str:
-    """Text for an error: a nested value could be longer than any memory."""
-    return repr(brief(value)) if isinstance(value, str) else type(value).__name__
+def shown(value: object) -> str:
+    """Text for an error: a nested value could be longer than any memory, and Python writes no longer numbers."""
+    if isinstance(value, str):
+        return repr(brief(value))
+    short = value is None or isinstance(value, float | np.generic)
+    return repr(value) if short or (isinstance(value, int) and abs(value) < 2**64) else type(value).__name__
 
 
 class _Nothing:
@@ -222,12 +233,31 @@ def _from_bytes(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
     return np.frombuffer(data, dtype.value).reshape(shape, order=order)
 
 
+def whole_number(value: Any) -> int | None:
+    """The number that a value of a pickle stands for, which may be an array of one number; None for anything else.
+
+    Not np.size of whatever it is: a list of lists of lists may stand for more numbers than any memory holds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer | np.ndarray) or np.size(value) != 1:
+        return None
+    number = np.asarray(value)
+    return int(number.item()) if number.dtype.kind in "iu" else None
+
+
+def check_shared(arrays: int, path: Path, where: str) -> None:
+    """Raise a DataError if arrays have more bytes than their file: a small one may name one array a million times."""
+    if arrays > path.stat().st_size:
+        raise DataError(f"{where}: expected arrays of at most the size of the file, got more")
+
+
 def _plain(value: Any, depth: int, seen: dict[int, Any]) -> Any:
     """Replace the stand-ins in a loaded object by real arrays."""
     if isinstance(value, _Array):
         return value.value
-    if not isinstance(value, dict | list | tuple):
+    if isinstance(value, PLAIN):
         return value
+    if not isinstance(value, dict | list | tuple):
+        raise DataError(f"expected numbers, text and arrays, got {type(value).__name__}")
     if id(value) in seen:  # a small file may refer to one list a million times
         return seen[id(value)]
     if depth == 0:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...support.printable import brief, printable
+from ...support.printable import printable
 from ..clouds import LONGEST_NAME
 from ..errors import DataError
-from ..formats.restricted_pickle import MAXIMUM_BYTES, PLAIN, read_arrays_pickle
+from ..formats.restricted_pickle import check_shared, read_arrays_pickle, shown, whole_number
 from ..pack import Pack
 
 
@@ -103,7 +103,7 @@ def import_fold(path: str | Path, normalise: bool = True) -> Fold:
     content = read_arrays_pickle(path)
     if not isinstance(content, dict) or not {"train", "test"} <= content.keys():
         raise DataError(f"{name}: expected a dict with 'train' and 'test', got {type(content).__name__}")
-    parts = {part: _items(content[part], f"{name}: '{part}'") for part in ("train", "test")}
+    parts = {part: _items(content[part], Path(path), f"{name}: '{part}'") for part in ("train", "test")}
     labels = {part: sorted({label for _, label, _ in items}) for part, items in parts.items()}
     way = len(labels["train"])
     for part, values in labels.items():
@@ -113,7 +113,7 @@ def import_fold(path: str | Path, normalise: bool = True) -> Fold:
     return Fold(*(_pack_items(parts[part], classes, normalise, f"{name}: '{part}'") for part in ("train", "test")))
 
 
-def _items(items: Any, where: str) -> list[tuple[np.ndarray, int, str]]:
+def _items(items: Any, path: Path, where: str) -> list[tuple[np.ndarray, int, str]]:
     """Check the items (points, label, key) of one part."""
     if not isinstance(items, list | tuple) or not items:
         raise DataError(f"{where}: expected a list of (points, label, key), got {type(items).__name__}")
@@ -126,16 +126,13 @@ def _items(items: Any, where: str) -> list[tuple[np.ndarray, int, str]]:
             raise DataError(f"{where}: item {number}: expected points (n, 3) or (n, 6), got {points.shape}")
         if isinstance(label, list) and len(label) == 1:
             label = label[0]
-        # Not np.size of whatever it is: a list of lists of lists may stand for more numbers than any memory holds.
-        plain = isinstance(label, int | np.integer | np.ndarray) and not isinstance(label, bool)
-        if not plain or np.size(label) != 1 or np.asarray(label).dtype.kind not in "iu" or np.min(label) < 0:
-            shown = brief(repr(label)) if isinstance(label, PLAIN) else type(label).__name__
-            raise DataError(f"{where}: item {number}: expected a label of at least 0, got {shown}")
+        value = whole_number(label)
+        if value is None or value < 0:
+            raise DataError(f"{where}: item {number}: expected a label of at least 0, got {shown(label)}")
         total += points.nbytes
-        if total > MAXIMUM_BYTES:  # many items may refer to one array in the file
-            raise DataError(f"{where}: expected at most {MAXIMUM_BYTES:,} bytes of points, got more")
+        check_shared(total, path, where)
         text = key[:LONGEST_NAME] if isinstance(key, str) else str(number)
-        result.append((points, int(np.asarray(label).item()), text))
+        result.append((points, value, text))
     return result
 
 

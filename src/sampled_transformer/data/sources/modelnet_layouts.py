@@ -6,7 +6,6 @@ Each takes the folder, the split, "modelnet40" or "modelnet10", the number of po
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...support.printable import printable
-from ..clouds import LabelledCloud, expect_files, pack_clouds, read_words
+from ..clouds import LabelledCloud, expect_files, pack_clouds
 from ..errors import DataError
-from ..files import check_size
+from ..files import check_size, named_errors, only_data_errors
 from ..formats.hdf5 import Clouds, read_hdf5
-from ..formats.restricted_pickle import read_arrays_pickle
+from ..formats.restricted_pickle import check_shared, read_arrays_pickle, shown, whole_number
+from ..guard import read_file
+from ..name_lists import read_names, read_words
 from ..pack import Pack
 
 # fmt: off
@@ -70,12 +71,9 @@ def _hdf5_names(file: Path, count: int) -> list[str]:
     path = file.with_name(f"{file.stem[:-1]}_{file.stem[-1]}_id2file.json")
     if not path.is_file():
         return [f"{file.stem}_{number:04d}" for number in range(count)]
-    try:
-        names = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise DataError(f"{printable(path)}: not JSON ({error})") from None
-    if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{printable(path)}: expected a list of {count} names, got something else")
+    names = read_names(path)
+    if len(names) != count:
+        raise DataError(f"{printable(path)}: expected a list of {count} names, got {len(names)}")
     return [Path(name).stem for name in names]
 
 
@@ -89,7 +87,7 @@ def read_text_folder(folder: Path, split: str, variant: str, points: int | None,
     labels = [_label_of(name, classes, listing) for name in names]
     files = [folder / classes[label] / f"{name}.txt" for name, label in zip(names, labels, strict=True)]
     expect_files(folder, files)
-    rows = zip(map(_read_table, files), labels, names, strict=True)
+    rows = zip(map(read_six_columns, files), labels, names, strict=True)
     clouds = (LabelledCloud(table[:, :3], label, name, table[:, 3:]) for table, label, name in rows)
     return pack_clouds(clouds, len(files), classes, printable(folder), points=points, seed=seed)
 
@@ -102,19 +100,25 @@ def _label_of(name: str, classes: Sequence[str], listing: Path) -> int:
     return classes.index(owner)
 
 
-def _read_table(path: Path) -> np.ndarray:
+def read_six_columns(path: Path) -> np.ndarray:
     """Read lines x,y,z,nx,ny,nz as an array (n, 6)."""
-    try:
-        check_size(path)
-        data = path.read_bytes()
-        table = parse_six_decimals(data)
-        if table is None:
-            table = np.loadtxt(io.BytesIO(data), dtype=np.float32, delimiter=",", ndmin=2, comments=None)
-    except (ValueError, OSError) as error:
-        raise DataError(f"{printable(path)}: expected lines x,y,z,nx,ny,nz ({error})") from None
-    if table.shape[0] == 0 or table.shape[1] != 6:
-        raise DataError(f"{printable(path)}: expected lines x,y,z,nx,ny,nz, got a table of shape {table.shape}")
+    table: np.ndarray = read_file(_parse_table, path)
     return table
+
+
+def _parse_table(path: Path) -> np.ndarray:
+    with named_errors(printable(path)), only_data_errors(path):
+        try:
+            check_size(path)
+            data = path.read_bytes()
+            table = parse_six_decimals(data)
+            if table is None:
+                table = np.loadtxt(io.BytesIO(data), dtype=np.float32, delimiter=",", ndmin=2, comments=None)
+        except (ValueError, OSError) as error:
+            raise DataError(f"expected lines x,y,z,nx,ny,nz ({error})") from None
+        if table.shape[0] == 0 or table.shape[1] != 6:
+            raise DataError(f"expected lines x,y,z,nx,ny,nz, got a table of shape {table.shape}")
+        return table
 
 
 def parse_six_decimals(data: bytes) -> np.ndarray | None:
@@ -143,7 +147,11 @@ def parse_six_decimals(data: bytes) -> np.ndarray | None:
 def read_dat(folder: Path, split: str, _variant: str, points: int | None, seed: int) -> Pack:
     """Read Point-BERT's file, a pickle of [list of (n, 6) arrays, list of labels], without running it."""
     classes = _class_names(folder / "modelnet40_shape_names.txt", "modelnet40")
-    path = folder / f"modelnet40_{split}_8192pts_fps.dat"
+    return read_dat_file(folder / f"modelnet40_{split}_8192pts_fps.dat", classes, points, seed)
+
+
+def read_dat_file(path: Path, classes: Sequence[str], points: int | None, seed: int) -> Pack:
+    """Read one such file."""
     where = printable(path)
     content = read_arrays_pickle(path, LARGEST_DAT)
     if not isinstance(content, list | tuple) or [type(part) for part in content] != [list, list]:
@@ -151,6 +159,7 @@ def read_dat(folder: Path, split: str, _variant: str, points: int | None, seed: 
     tables, labels = content
     if len(tables) != len(labels):
         raise DataError(f"{where}: expected one label per shape, got {len(labels)} labels for {len(tables)} shapes")
+    check_shared(sum(table.nbytes for table in tables if isinstance(table, np.ndarray)), path, where)
     clouds = (_dat_cloud(where, *item, classes) for item in zip(range(len(tables)), tables, labels, strict=True))
     return pack_clouds(clouds, len(tables), classes, where, points=points, seed=seed)
 
@@ -159,9 +168,10 @@ def _dat_cloud(where: str, number: int, table: Any, label: Any, classes: Sequenc
     if not isinstance(table, np.ndarray) or table.ndim != 2 or table.shape[1] != 6:
         found = f"shape {table.shape}" if isinstance(table, np.ndarray) else type(table).__name__
         raise DataError(f"{where}: shape {number}: expected an array (n, 6), got {found}")
-    if np.size(label) != 1 or np.asarray(label).dtype.kind not in "iu" or not 0 <= int(np.min(label)) < len(classes):
-        raise DataError(f"{where}: shape {number}: expected a label from 0 to {len(classes) - 1}, got {label!r}")
-    owner = int(np.min(label))
+    owner = whole_number(label)
+    if owner is None or not 0 <= owner < len(classes):
+        expected = f"expected a label from 0 to {len(classes) - 1}"
+        raise DataError(f"{where}: shape {number}: {expected}, got {shown(label)}")
     return LabelledCloud(table[:, :3], owner, f"{classes[owner]}_{number:05d}", table[:, 3:])
 
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...support.printable import printable
-from ..clouds import LabelledCloud, expect_files, pack_clouds, read_words
+from ..clouds import LabelledCloud, expect_files, pack_clouds
 from ..errors import DataError
 from ..formats.npz import read_array
+from ..name_lists import read_words
 from ..pack import Pack
 
 SYNSETS = {

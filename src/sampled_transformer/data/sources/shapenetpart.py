@@ -8,15 +8,15 @@ The folder shapenetcore_partanno_segmentation_benchmark_v0_normal, about 2,600 p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ...support.printable import printable
-from ..clouds import expect_files, read_words
+from ..clouds import expect_files
 from ..errors import DataError
+from ..name_lists import read_names, read_words
 from ..pack import Pack
 from ..scene_clouds import SceneCloud, pack_scenes
 from ..text_tables import read_table
@@ -72,7 +72,7 @@ def load(
     labels: list[int] = []
     for name in ("train", "val") if split == "train" and trainval else (split,):
         listing = folder / "train_test_split" / f"shuffled_{name}_file_list.json"
-        for entry in _listed(listing):
+        for entry in read_names(listing):
             synset, shape = _parse(entry, synsets, listing)
             files.append(folder / synset / f"{shape}.txt")
             labels.append(CLASSES.index(synsets[synset]))
@@ -99,18 +99,6 @@ def _synsets(path: Path) -> dict[str, str]:
     if len(words) != 2 * len(CLASSES) or sorted(synsets.values()) != sorted(CLASSES):
         raise DataError(f"{printable(path)}: expected {len(CLASSES)} lines, a category of ShapeNetPart and its synset")
     return synsets
-
-
-def _listed(path: Path) -> list[str]:
-    try:
-        entries = json.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{printable(path)}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise DataError(f"{printable(path)}: not JSON ({error})") from None
-    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-        raise DataError(f"{printable(path)}: expected a list of names, got {type(entries).__name__}")
-    return entries
 
 
 def _parse(entry: str, synsets: dict[str, str], listing: Path) -> tuple[str, str]:
