@@ -11,11 +11,11 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from .watch import Watch
 from .workers import SINGLE_THREAD
 
 START = "import sys; sys.path[:] = {path!r}; from sampled_transformer.support.apart import serve; serve()"
@@ -49,6 +49,7 @@ class Apart:
             start_new_session=True,  # Ctrl-C in a terminal is for the caller, who ends this process
         )
         self.is_ready = self.is_used_up = self.is_late = False
+        self._watch = Watch(self._expire)
         self.prepared: set[Any] = set()  # for the caller to remember what the process has imported
 
     @property
@@ -60,7 +61,9 @@ class Apart:
         self._send(function, arguments, seconds)
         return self._receive(seconds)[1]
 
-    def stream(self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float) -> Iterator[Any]:
+    def stream(
+        self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float
+    ) -> Generator[Any, None, None]:
         """What the iterator function(*arguments) yields; each item may take `seconds`."""
         self._send(function, arguments, seconds)
         finished = False
@@ -74,6 +77,7 @@ class Apart:
 
     def stop(self) -> None:
         self.is_used_up = True
+        self._watch.end()
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -100,19 +104,15 @@ class Apart:
 
     def _receive(self, seconds: float) -> tuple[str, Any]:
         assert self.process.stdout is not None
-        timer = threading.Timer(seconds, self._expire)
-        timer.daemon = True
-        timer.start()
         try:
-            kind, value, is_last = pickle.load(self.process.stdout)
+            with self._watch.limit(seconds):
+                kind, value, is_last = pickle.load(self.process.stdout)
         except Exception:
             raise TimeUp(f"{seconds:g}") if self.is_late else self._died() from None
         except BaseException:
             self.stop()
             raise
         finally:
-            timer.cancel()
-            timer.join()
             self.is_used_up |= self.is_late
         self.is_used_up |= is_last
         if kind == "raised":
