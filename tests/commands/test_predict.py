@@ -50,7 +50,7 @@ def test_files_and_folders_are_classified(
 def test_what_to_do_about_strangers_is_said_once(
     classifier: Path, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    width = load_model(classifier)[0].get_submodule("head")[0].in_features
+    width = load_model(classifier)[0].get_submodule("head").in_features
     everything = Familiarity(torch.zeros(1, width).half(), torch.ones(width), torch.full((20,), -1e9), 1.0, 0.05)
     weights = tmp_path / "strict.safetensors"
     add_to_model(classifier, weights, everything.notes(), everything.tensors())
@@ -143,7 +143,7 @@ def test_up_is_asked_for_taken_from_the_format_or_found_out(classifier, tmp_path
     assert by_format["notes"][-1] == "y is up, as in every glTF file"
     assert ask("y.glb", "--up=y")["notes"] == standing["notes"]
     surest = ask("y.glb", "--up", "auto")
-    assert surest["notes"][-1] == f"{surest['up']} taken for up, the surest of 6"
+    assert surest["notes"][-1] == f"{surest['up']} taken for up, the likeliest of 6"
     assert surest["classes"][0]["probability"] >= max(one["classes"][0]["probability"] for one in (by_format,)) - 1e-6
 
 

@@ -35,8 +35,8 @@ def predict(
         weights: The folder of a run, a weights file, or the name of shipped weights.
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
-        up: Axis that is up in the files; "auto" asks the network about all six and takes the surest answer (default: y
-            for GLB and GLTF, whose standard says so; other files as they are, where networks expect z).
+        up: Axis that is up in the files; "auto" asks the network about all six and takes the likeliest (default: y for
+            GLB and GLTF, whose standard says so; other files as they are, where networks expect z).
         workers: Processes that read and classify; 0 does it in this one (default: one per core, at most 8).
         batch: Files per forward pass.
         device: Device (default: GPU if available).

@@ -95,7 +95,7 @@ class Predictor:
         if not sides:
             return []
         try:
-            sets = self.trained.surest(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
+            sets = self.trained.upright(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
             return self._answers(sets, top)
         except DataError as error:
             if len(sides) == 1:
