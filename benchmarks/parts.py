@@ -79,7 +79,10 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", choices=list(NETWORKS), default=list(NETWORKS))
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of each network (default: 1)")
     parser.add_argument(
-        "--clock", choices=list(CLOCKS), default="wall", help="what the minutes are of: of the clock, or of the processor"
+        "--clock",
+        choices=list(CLOCKS),
+        default="wall",
+        help="what the minutes are of: of the clock, or of the processor",
     )
     parser.add_argument("--half", action="store_true", help="train in bfloat16, all of them")
     parser.add_argument("--together", action="store_true", help="train all at once, each with its threads")

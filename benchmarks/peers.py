@@ -33,12 +33,17 @@ from sampled_transformer.support.machine import machine
 from sampled_transformer.support.memory import keep_freed_memory
 from sampled_transformer_lab.bench.measure import load
 from sampled_transformer_lab.bench.peers import PEERS, RATES
-from sampled_transformer_lab.bench.peers.contest import CLOCKS, Recipe, accuracy_of, count_parameters, time_of_one, train_for
+from sampled_transformer_lab.bench.peers.contest import (
+    CLOCKS,
+    Recipe,
+    accuracy_of,
+    count_parameters,
+    time_of_one,
+    train_for,
+)
 
 
-def measure(
-    name: str, minutes: float, data: str, recipe: Recipe, threads: int, clock: str, answers: Any
-) -> None:
+def measure(name: str, minutes: float, data: str, recipe: Recipe, threads: int, clock: str, answers: Any) -> None:
     """One row, in a process of its own."""
     torch.set_num_threads(threads)
     keep_freed_memory()
@@ -70,7 +75,10 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", choices=list(PEERS), default=list(PEERS))
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of each network (default: 1)")
     parser.add_argument(
-        "--clock", choices=list(CLOCKS), default="wall", help="what the minutes are of: of the clock, or of the processor"
+        "--clock",
+        choices=list(CLOCKS),
+        default="wall",
+        help="what the minutes are of: of the clock, or of the processor",
     )
     parser.add_argument("--half", action="store_true", help="train in bfloat16, all of them")
     parser.add_argument("--seed", type=int, default=0)

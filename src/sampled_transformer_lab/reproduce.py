@@ -26,6 +26,7 @@ from .progress import read_progress
 from .studies import STUDIES
 from .study import Study
 
+RUNS = Path("runs")  # what results call the folder of the runs, wherever it lay
 AGAIN = 1.0  # seconds before we look again whether another process has made a run
 KEYED_BY = "SAMPLED_TRANSFORMER_KEYED_BY"  # the VARIABLE of sampled_transformer.randomness, which would load torch
 
@@ -262,7 +263,7 @@ def make_run(study: Study, place: Place, row: str, seed: int, threads: str, chil
         result = {"command": shlex.join(command), **answer, "seconds": seconds, "machine": here}
     else:
         result = json.loads((place.run(row, seed) / "result.json").read_text("utf-8"))
-    write_result(place.result(row, seed), result, place.root)
+    write_result(place.result(row, seed), result, place.root, place.runs)
     return f"{row}, seed {seed}: {headline(result)}"
 
 
@@ -294,8 +295,14 @@ def headline_figure(result: dict[str, Any]) -> tuple[str, float]:
     return "loss", figures["train_loss"]
 
 
-def write_result(path: Path, result: dict[str, Any], root: str | None) -> None:
-    """Write a result file. Its command does not show where the data set lies on this machine."""
+def write_result(path: Path, result: dict[str, Any], root: str | None, runs: Path | None = None) -> None:
+    """Write a result file. Its command does not show where the data set and the runs lie on this machine."""
+    if runs is not None:
+        words = shlex.split(result["command"])
+        moved = [
+            str(RUNS / Path(word).relative_to(runs)) if Path(word).is_relative_to(runs) else word for word in words
+        ]
+        result["command"] = shlex.join(moved)
     if root is not None:
         words = shlex.split(result["command"])
         before = ["", *words[:-1]]

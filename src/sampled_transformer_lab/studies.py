@@ -483,8 +483,8 @@ STUDIES = {
         "training step. Measured on a held-out tenth of the training split, 984 shapes; the test split had no say.",
     ),
     "segment-brick-parts": Study(
-        "What attention adds to labels of points: brick-parts, 1,024 points, 8 epochs",
-        _segmenters(f"--data brick-parts --data.root {{root}} --data.turn none {MIXED} --epochs 8"),
+        "What attention adds to labels of points: brick-parts, 512 points, 6 epochs",
+        _segmenters("--data brick-parts --data.root {root} --data.turn none --data.points 512 --epochs 6"),
         kind="segmentation",
         ours="segment-none",
         versus=[("segment-rotary", "segment-rotary-unpaired"), ("segment-rotary", "segment-rotary-positions")],

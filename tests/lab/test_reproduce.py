@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -266,6 +267,14 @@ def test_results_do_not_say_where_the_data_lies(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a" / "b.json").read_text())["command"] == "train --data.root ROOT --seed 1"
     write_result(tmp_path / "a" / "c.json", {"command": "evaluate data --data data --root data"}, "data")
     assert json.loads((tmp_path / "a" / "c.json").read_text())["command"] == "evaluate data --data data --root ROOT"
+
+
+def test_results_do_not_say_where_the_runs_lie(tmp_path: Path) -> None:
+    runs = tmp_path / "my runs"
+    command = shlex.join(["train", "--init", str(runs / "a" / "first-seed0"), "--out", str(runs / "a" / "b-seed1")])
+    write_result(tmp_path / "b.json", {"command": command}, None, runs)
+    said = json.loads((tmp_path / "b.json").read_text())["command"]
+    assert said == "train --init runs/a/first-seed0 --out runs/a/b-seed1"
 
 
 @pytest.mark.parametrize(

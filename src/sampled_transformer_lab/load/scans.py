@@ -87,7 +87,7 @@ def measured(command: list[str], folder: Path) -> dict[str, Any]:
         "processes": max((one.processes for one in watch.samples), default=0),
         "curve": watch.curve(20),
         "temporary_files_left": left_behind(temporary),
-        "said": (folder / "said.txt").read_text("utf-8", "replace")[-400:],
+        "said": (folder / "said.txt").read_text("utf-8", "replace").replace(f"{folder}{os.sep}", "")[-400:],
     }
 
 

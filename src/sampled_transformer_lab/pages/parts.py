@@ -35,7 +35,11 @@ def parts_section(result: dict[str, Any]) -> list[str]:
         names = list(these[0]["classes"])
         body = [[row["network"], *(f"{100 * row['classes'][name]:.1f}" for name in names)] for row in these]
         lines += table(["network", *names], body)
-    words = [*clock_option(result), *(["--half"] if recipe["half"] else []), *(["--together"] if result["together"] else [])]
+    words = [
+        *clock_option(result),
+        *(["--half"] if recipe["half"] else []),
+        *(["--together"] if result["together"] else []),
+    ]
     minutes = " ".join(f"{one:g}" for one in sorted({row["minutes"] for row in rows}))
     command = " ".join(["python benchmarks/parts.py ROOT", *words, f"--minutes {minutes}"])
     return [*lines, "", "## How it was made", "", "```bash", f"{command} --json results/peers/parts.json", "```"]

@@ -15,8 +15,8 @@ def peers_section(result: dict[str, Any]) -> list[str]:
     precision = "bfloat16, mixed" if recipe["half"] else "float32"
     lines = [
         f"All networks train on ModelNet40 ({recipe['points']:,} points, positions alone) for the same "
-        f"{clock_words(result)} on {result['threads']} core{'s' * (result['threads'] > 1)} in {precision}, and are then "
-        f"tested once on the whole test split. The recipe is the same: AdamW, batches of {recipe['batch']}, label "
+        f"{clock_words(result)} on {result['threads']} core{'s' * (result['threads'] > 1)} in {precision}, and are "
+        f"then tested once on the whole test split. The recipe is the same: AdamW, batches of {recipe['batch']}, label "
         f"smoothing {recipe['label_smoothing']:g}, fresh points in every epoch, a rate that rises for a tenth of the "
         "time and falls along a cosine. The highest rate is that of each paper, 1e-3, and 2e-3 for ours. The others "
         "are implemented in plain torch as published, without extensions to compile; with those they would be faster.",

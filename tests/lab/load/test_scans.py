@@ -38,9 +38,10 @@ def test_both_formats_hold_the_same_points(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's /proc")
 def test_a_program_is_watched(tmp_path: Path) -> None:
-    row = measured([sys.executable, "-c", "held = b'1' * 60_000_000; print('done'); exit(3)"], tmp_path)
+    words = "held = b'1' * 60_000_000; import sys; print(sys.argv[1], 'done'); exit(3)"
+    row = measured([sys.executable, "-c", words, str(tmp_path / "scan.las")], tmp_path)
     assert row["exit_code"] == 3
-    assert row["said"] == "done\n"
+    assert row["said"] == "scan.las done\n"  # without the folder, which is of one machine
     assert row["temporary_files_left"] == 0
 
 

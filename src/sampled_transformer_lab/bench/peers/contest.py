@@ -16,7 +16,7 @@ from sampled_transformer.data import Pack
 from sampled_transformer.data.transforms import preset
 from sampled_transformer.training.loading import Batches
 
-# Of the processor: what other programs on the machine take does not count. One thread per network, or the threads add up.
+# Of the processor: what other programs on the machine take does not count, and threads of one network add up.
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
 
 
