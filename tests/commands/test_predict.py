@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import trimesh
 from helpers.trained import save_small
 
 from sampled_transformer.cli import main
 from sampled_transformer.data.axes import rotation
+from sampled_transformer.inference.familiarity import Familiarity
 from sampled_transformer.support.memory import CAN_LIMIT, limited_memory
-from sampled_transformer.weights import add_notes
+from sampled_transformer.weights import add_notes, add_to_model, load_model
 
 
 @pytest.fixture
@@ -44,6 +46,22 @@ def test_files_and_folders_are_classified(
     lines = captured.out.splitlines()
     assert len(lines) == 8
     assert re.fullmatch(r" +[\d.]+ % \+- +[\d.]+  (needle|ball)", lines[1])
+
+
+def test_what_to_do_about_strangers_is_said_once(
+    classifier: Path, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    width = load_model(classifier)[0].get_submodule("head").in_features
+    everything = Familiarity(torch.zeros(1, width).half(), torch.ones(width), torch.full((20,), -1e9), 1.0, 0.05)
+    weights = tmp_path / "strict.safetensors"
+    add_to_model(classifier, weights, everything.notes(), everything.tensors())
+    words = ["predict", str(files), "--weights", str(weights), "--samples", "1", "--workers", "0"]
+    reasons = "be a scan with noise, litter or missing parts, or be of no class that the network knows"
+    for more, first in (([], "lie on its side (--up names the axis that is up), "), (["--up", "auto"], "")):
+        assert main([*words, *more]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.count("looks like nothing this network knows") == 3
+        assert captured.err == f"note: what looks like nothing {weights} knows may {first}{reasons}\n"
 
 
 def test_answers_as_json(classifier: Path, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +144,7 @@ def test_up_is_asked_for_taken_from_the_format_or_found_out(classifier, tmp_path
     assert by_format["notes"][-1] == "y is up, as in every glTF file"
     assert ask("y.glb", "--up=y")["notes"] == standing["notes"]
     surest = ask("y.glb", "--up", "auto")
-    assert surest["notes"][-1] == f"{surest['up']} taken for up, the surest of 6"
+    assert surest["notes"][-1] == f"{surest['up']} taken for up, the likeliest of 6"
     assert surest["classes"][0]["probability"] >= max(one["classes"][0]["probability"] for one in (by_format,)) - 1e-6
 
 

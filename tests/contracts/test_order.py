@@ -32,6 +32,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "hierarchical": {"stages": 2, "widths": (16, 32), "blocks": (1, 1), "normals": False},
     "mae-classifier": {"groups": 8, "group_size": 6, "dim": 16, "heads": 2, "hidden": 16, "depth": 2},
     "set-transformer": {"dim": 16, "heads": 2},
+    "pyramid": {"widths": (16, 32), "strides": (2, 2), "neighbours": (4, 4), "stem": 8, "head": 16},
 }
 # (network, mechanism, its options)
 CASES: list[tuple[str, str, dict[str, Any]]] = [
@@ -43,6 +44,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("basic", "sampled", {"cycles": "network", "samples": 2}),
     ("basic", "induced", {"sampled": True}),
     ("mae-classifier", "sampled", {"cycles": "network"}),
+    *(("pyramid", name, {}) for name in ("none", "sampled", "rotary")),
 ]
 
 

@@ -24,6 +24,7 @@ from sampled_transformer.data.guard import (
     guard_here,
     guarded,
     read_apart,
+    read_each,
     read_file,
     read_pieces,
 )
@@ -77,6 +78,17 @@ def raises(path: Path, kind: str) -> None:
 
 def raises_bare(path: Path) -> None:
     raise MemoryError
+
+
+def by_name(path: Path, times: int) -> str:
+    """Does what the file name says."""
+    if path.stem == "bad":
+        raise DataError(f"{path}: bad")
+    if path.stem == "die":
+        os._exit(3)
+    if path.stem == "hang":
+        time.sleep(600)
+    return path.stem * times
 
 
 def pieces(path: Path, count: int) -> Iterator[int]:
@@ -149,6 +161,52 @@ def test_pieces(guard: Guard) -> None:
         list(read_pieces(pieces, Path("hang"), 3))
 
 
+def test_many_files_each_have_a_result(guard: Guard) -> None:
+    requests = [(Path(name), 2) for name in ("a", "bad", "b", "die", "c.glb", "die.ply", "d")]
+    found = list(read_each(by_name, requests))
+    assert [one for one in found if isinstance(one, str)] == ["aa", "bb", "cc", "dd"]
+    assert [str(found[1]), found[1].__class__] == ["bad: bad", DataError]
+    for number, name in ((3, "die"), (5, "die.ply")):
+        assert str(found[number]).startswith(f"{name}: the process that read it died (exit code 3); ")
+    assert list(read_each(by_name, [])) == []
+
+
+def test_one_process_reads_many_files(guard: Guard) -> None:
+    here = read_file(who, Path("a"))
+    assert list(read_each(who, [(Path("a"),), (Path("b"),)])) == [here, here]
+    results = read_each(who, [(Path("a"),), (Path("b"),)])
+    assert [next(results), next(results)] == [here, here]
+    results.close()  # type: ignore[attr-defined]
+    assert read_file(who, Path("a")) == here
+
+
+def test_of_many_files_the_one_that_hangs_is_named() -> None:
+    with guarded(Limits(seconds=1.0)):
+        found = list(read_each(by_name, [(Path("a"), 1), (Path("hang"), 1), (Path("b"), 1)]))
+    assert found[::2] == ["a", "b"]
+    assert str(found[1]).startswith("hang: reading it takes more than 1 s; --reading.seconds allows more")
+
+
+def test_large_files_keep_limits_of_their_own(tmp_path: Path) -> None:
+    """A small file beside a large one, which has more time, is still ended after the time of a small one."""
+    large, hangs = tmp_path / "large", tmp_path / "hang"
+    with open(large, "wb") as file:
+        file.truncate(2 * 10**9)  # a thousand seconds, and no bytes on the disk
+    hangs.write_bytes(b"x")
+    with guarded(Limits(seconds=0.5)):
+        found = list(read_each(by_name, [(large, 1), (hangs, 1)]))
+    assert found[0] == "large"
+    assert str(found[1]).startswith(f"{hangs}: reading it takes more than 0.5 s")
+
+
+def test_who_stops_asking_ends_the_process(guard: Guard) -> None:
+    first = read_file(who, Path("a"))
+    results = read_each(who, [(Path("a"),)] * 50)
+    assert next(results) == first
+    results.close()  # type: ignore[attr-defined]
+    assert read_file(who, Path("a")) != first
+
+
 def test_threads_read_side_by_side(guard: Guard) -> None:
     found: list[int] = []
     threads = [threading.Thread(target=lambda: found.append(read_file(who, Path("a")))) for _ in range(4)]
@@ -170,6 +228,8 @@ def test_without_a_guard_files_are_read_here() -> None:
         assert read_file(who, Path("a")) == os.getpid()
         assert current_limits() == Limits()
         assert read_apart(who, Path("a")) != os.getpid()
+        found = list(read_each(by_name, [(Path("a"), 2), (Path("bad"), 2)]))
+        assert (found[0], str(found[1])) == ("aa", "bad: bad")
     finally:
         subject._guard = before
 

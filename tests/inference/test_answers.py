@@ -11,6 +11,7 @@ from sampled_transformer.inference.answers import Answer, Measurement, failure
 def test_lines() -> None:
     rows = [{"class": "cone", "probability": 0.5, "spread": 0.01}, {"class": "cup", "probability": 0.25, "spread": 0.0}]
     assert Answer("a.off", rows).lines() == [" 50.0 % +-  1.0  cone", " 25.0 % +-  0.0  cup"]
+    assert Answer("a.off", [{**row, "spread": 0.0} for row in rows]).lines() == [" 50.0 %  cone", " 25.0 %  cup"]
     assert Measurement("a.off", "mass", 2.5, 0.125).lines() == ["2.5 +- 0.12  mass"]
 
 

@@ -11,7 +11,7 @@ import trimesh
 from sampled_transformer.data.axes import AXES, turn
 from sampled_transformer.data.errors import DataError
 from sampled_transformer.data.files import read_raw, read_shape
-from sampled_transformer.inference.prepared import prepare_sets, prepare_sides
+from sampled_transformer.inference.prepared import prepare_files, prepare_sets, prepare_sides
 from sampled_transformer.training.loading import View
 
 VIEW = View("bricks", 32, True)
@@ -204,3 +204,32 @@ def test_what_a_reader_gives_is_prepared_as_its_file(tmp_path: Path) -> None:
     assert torch.equal(of_file.points, of_raw.points)
     with pytest.raises(DataError, match="normals: expected None for a mesh or cloud that was read"):
         prepare_sets(view, read_raw(path), np.zeros((70, 3)))
+
+
+@pytest.mark.parametrize("up", [None, "y", "auto"])
+def test_many_files_are_what_each_is_alone(up: str | None, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", points=cloud(90))
+    (tmp_path / "b.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
+    (tmp_path / "c.off").write_text("nonsense")
+    trimesh.creation.cone(1, 2).export(tmp_path / "d.glb")
+    paths = [tmp_path / name for name in ("a.npz", "b.off", "c.off", "missing.ply", "d.glb")]
+    found = list(prepare_files(VIEW, paths, up))
+    assert [isinstance(own, DataError) for own in found] == [False, False, True, True, False]
+    for path, own in zip(paths, found, strict=True):
+        if isinstance(own, DataError):
+            with pytest.raises(DataError) as error:
+                prepare_sides(VIEW, path, up=up)
+            assert str(own) == str(error.value)
+            continue
+        (expected,), _ = prepare_sides(VIEW, path, up=up)
+        assert [one.notes for one in own] == [one.notes for one in expected]
+        for one, other in zip(own, expected, strict=True):
+            assert (one.name, one.up) == (other.name, other.up)
+            assert torch.equal(one.points, other.points)
+            assert torch.equal(one.normals, other.normals)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(one.order, other.order)
+
+
+def test_many_files_refuse_an_axis_that_is_none() -> None:
+    with pytest.raises(ValueError, match="up: expected one of"):
+        list(prepare_files(VIEW, [], "w"))

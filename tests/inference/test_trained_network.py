@@ -18,7 +18,14 @@ import sampled_transformer
 from sampled_transformer.cli import main
 from sampled_transformer.data.axes import AXES
 from sampled_transformer.data.errors import DataError
-from sampled_transformer.inference.trained_network import Candidate, Probabilities, TrainedNetwork, load
+from sampled_transformer.inference.trained_network import (
+    USUAL,
+    Candidate,
+    Probabilities,
+    TrainedNetwork,
+    load,
+    upright_scores,
+)
 from sampled_transformer.weights import Description, WeightsError, load_model, save_model
 
 
@@ -391,14 +398,24 @@ def test_up_turns_what_the_network_reads(net: TrainedNetwork) -> None:
     assert np.array_equal(per_point.points, points[per_point.rows])
 
 
-def test_auto_takes_the_surest_of_six(net: TrainedNetwork) -> None:
+def test_auto_takes_the_likeliest_of_six(net: TrainedNetwork) -> None:
     sets = [cloud(90), cloud(50, 1)]
     for points, seen in zip(sets, net.prepare(sets, up="auto", samples=2), strict=True):
         sure = {up: net.probabilities(points, up=up, samples=2).mean.max() for up in AXES}
-        assert sure[seen.up] == max(sure.values())
-        assert seen.notes[-1] == f"{seen.up} taken for up, the surest of 6"
+        likely = {up: probability + USUAL * (up in ("z", "y")) for up, probability in sure.items()}
+        assert likely[seen.up] == max(likely.values())
+        assert seen.notes[-1] == f"{seen.up} taken for up, the likeliest of 6"
         (best,) = net.predict([points], up="auto", top=1, samples=2)
-        assert best[0].probability == pytest.approx(max(sure.values()), abs=1e-6)
+        assert best[0].probability == pytest.approx(sure[seen.up], abs=1e-6)
+
+
+def test_what_stands_upright_is_sure_usual_and_first_of_all_familiar() -> None:
+    mean = np.array([[0.9, 0.1], [0.6, 0.4], [0.85, 0.15]])
+    plain = Probabilities(mean, mean, ("a", "b"))
+    assert upright_scores(plain, ["x", "z", "-y"]).argsort().tolist() == [1, 2, 0]
+    assert upright_scores(plain, ["x", "z", "y"]).argsort().tolist() == [1, 0, 2]
+    known = plain._replace(familiar=np.array([False, True, True]))
+    assert upright_scores(known, ["x", "z", "-y"]).argsort().tolist() == [0, 1, 2]
 
 
 def test_auto_needs_probabilities(regressor: Path, tmp_path: Path) -> None:

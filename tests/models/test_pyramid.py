@@ -124,9 +124,18 @@ def test_bad_points() -> None:
             network(points)
 
 
-def test_sets_that_are_merged_one_at_a_time_give_the_same() -> None:
+def test_evaluation_without_gradients_gives_the_same() -> None:
+    """It merges one set at a time, and the norms that come before a ReLU are part of the layers before them."""
     network = create_model("pyramid", classes=5, **SMALL).eval()
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm1d):
+            for values in (module.weight, module.bias, module.running_mean):
+                torch.nn.init.normal_(values)
+            torch.nn.init.uniform_(module.running_var, 0.1, 3)
     together = network(cloud()).detach()
     with torch.inference_mode():
         torch.testing.assert_close(network(cloud()), together)
+        torch.testing.assert_close(network(cloud()[1:2]), together[1:2])
         assert network(cloud(batch=0)).shape == (0, 5)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert network(cloud()).isfinite().all()

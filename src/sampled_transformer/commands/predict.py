@@ -35,8 +35,8 @@ def predict(
         weights: The folder of a run, a weights file, or the name of shipped weights.
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
-        up: Axis that is up in the files; "auto" asks the network about all six and takes the surest answer (default: y
-            for GLB and GLTF, whose standard says so; other files as they are, where networks expect z).
+        up: Axis that is up in the files; "auto" asks the network about all six and takes the likeliest (default: y for
+            GLB and GLTF, whose standard says so; other files as they are, where networks expect z).
         workers: Processes that read and classify; 0 does it in this one (default: one per core, at most 8).
         batch: Files per forward pass.
         device: Device (default: GPU if available).
@@ -55,6 +55,7 @@ def predict(
     from ..data.guard import current_limits
     from ..inference.answer_table import AnswerTable
     from ..inference.answering import Question, answer_files
+    from ..inference.answers import Answer
     from ..support.printable import printable
 
     if csv and json:
@@ -70,7 +71,7 @@ def predict(
             if given:
                 raise ValueError(f"{name}: expected none with --out, whose parts have the same fields, got --{name}")
         return run_batch(answer_job(question, shard), names_below(files), out, engine, workers, address, device)
-    warned, problems, used = False, [], 0
+    warned, advised, problems, used = False, False, [], 0
     before = "[\n"
     with closing(answer_files(question, files, workers)) as answers:
         for answer in answers:
@@ -83,6 +84,9 @@ def predict(
             if estimated and not warned:
                 warned = True
                 remark("note", [_advice(weights)])
+            if isinstance(answer, Answer) and answer.familiar is False and not advised:
+                advised = True
+                remark("note", [_about_strangers(weights, up)])
             if json:
                 print(before + indent(dumps(asdict(answer), indent=2), "  "), end="", flush=True)
                 before = ",\n"
@@ -115,3 +119,15 @@ def _advice(weights: str) -> str:
     others = reads_positions(weights)
     use = f"; --weights {others[0]} reads positions alone" if others else ""
     return f"{printable(weights)} reads normals, and normals estimated from points are not those of meshes{use}"
+
+
+def _about_strangers(weights: str, up: str | None) -> str:
+    """What a user may do about a file that looks like nothing the network knows."""
+    from ..inference.defaults import robust_twins
+    from ..support.printable import printable
+
+    reasons = [] if up == "auto" else ["lie on its side (--up names the axis that is up)"]
+    twins = robust_twins(weights)
+    reasons.append(f"be a scan with noise, litter or missing parts{f' (--weights {twins[0]})' if twins else ''}")
+    reasons.append("be of no class that the network knows")
+    return f"what looks like nothing {printable(weights)} knows may {', '.join(reasons[:-1])}, or {reasons[-1]}"

@@ -8,6 +8,10 @@ from ..support.memory import release_pages
 from ..support.workspace import SLICE, Workspace, pieces, take
 from .formats.meshes import Mesh
 
+# Factors and shifts of SplitMix64.
+_STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+
 CELLS = 2**20  # along the longest side of a shape: coarse against rounding, fine against the distance of points
 
 
@@ -90,7 +94,8 @@ def canonical_mesh(mesh: Mesh) -> tuple[Mesh, int]:
     """
     corners = row_keys(cells(mesh.vertices))[mesh.faces]  # (m, 3)
     turn = (corners.argmin(1)[:, None] + np.arange(3)) % 3
-    faces, corners = np.take_along_axis(mesh.faces, turn, 1), np.take_along_axis(corners, turn, 1)
+    rows = np.arange(len(turn))[:, None]
+    faces, corners = mesh.faces[rows, turn], corners[rows, turn]
     keys = _joined(corners)
     order = np.lexsort((_joined(row_keys(mesh.vertices)[faces]), keys))  # exact corners order triangles of equal cells
     places = np.arange(1, len(keys) + 1, dtype=np.uint64)
@@ -119,8 +124,9 @@ def _tell_copies_apart(keys: np.ndarray, tie: np.ndarray) -> np.ndarray:
 
 def _mix(keys: np.ndarray) -> np.ndarray:
     """The finaliser of SplitMix64, an invertible hash (Steele et al. 2014, https://doi.org/10.1145/2660193.2660195)."""
-    keys = keys + np.uint64(0x9E3779B97F4A7C15)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = keys ^ (keys >> np.uint64(31))
-    return mixed
+    keys = keys + _STEP  # a copy, and on in place
+    for shift, factor in zip(_SHIFTS, (_FIRST, _SECOND), strict=False):
+        keys ^= keys >> shift
+        keys *= factor
+    keys ^= keys >> _SHIFTS[2]
+    return keys

@@ -15,7 +15,7 @@ import hashlib
 import os
 import stat
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -35,7 +35,7 @@ from .formats.point_files import Cloud, read_npy, read_npz
 from .formats.scenes import read_gltf
 from .formats.stl import read_stl
 from .formats.text import read_text
-from .guard import read_file
+from .guard import read_each, read_file
 from .large_clouds import draw_large, is_large, large_cloud, turned_cloud
 from .limits import FACE_BYTES, POINT_BYTES, check_need, reason_of, too_much_memory
 from .normals import LARGEST_SEARCH, estimate_normals
@@ -141,6 +141,13 @@ def read_draws(
     """Read a file and draw from it once per axis that may be up in it, which becomes `to`; see `draw_shape`."""
     draws: list[Draw] = read_file(_read_draws, path, axes, to, name, points, normals)
     return draws
+
+
+def read_all_draws(
+    requests: Iterable[tuple[Path, Sequence[str | None]]], to: str, points: int, normals: Normals
+) -> Iterator[list[Draw] | DataError]:
+    """As `read_draws`, for many files with their axes; a file that cannot be read gives the error instead."""
+    return read_each(_read_draws, ((path, axes, to, None, points, normals) for path, axes in requests))
 
 
 def draw_shape(

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from ..support.memory import CAN_LIMIT, limited_memory
 from ..support.printable import printable
 from ..support.time_limits import limit_time, was_late
 from .errors import DataError
-from .limits import allowance, budget
+from .limits import allowance, budget, enough_memory
 
 # What readers import, by suffix: before the memory is limited, because a half-imported library stays broken.
 LIBRARIES = {
@@ -32,6 +34,8 @@ LIBRARIES = {
     ".pcd": ("pypcd4",),
     **dict.fromkeys((".h5", ".hdf5"), ("h5py",)),
 }
+
+Request = tuple[Any, ...]  # the arguments of a call; the first is the path of the file
 
 MOST_IDLE = 2  # processes that wait for the next file; more only read where threads ask at once
 
@@ -70,6 +74,34 @@ class Guard:
         finally:
             self._put_back(reader)
 
+    def read_each(self, function: Callable[..., Any], requests: Iterable[Request]) -> Iterator[Any]:
+        """The results of function(*request) in another process, or what each ends in, a DataError.
+
+        The process goes on to the next file while its caller works on the last one. Files with one limit are asked for
+        together.
+        """
+        for (memory, seconds), same in groupby(requests, lambda one: self._limits(one[0])):
+            left = deque(same)
+            while left:
+                reader = self._take(function, *(path for path, *_ in left))
+                try:
+                    arguments = function, list(left), memory
+                    stream = reader.stream(read_each_limited, arguments, seconds, watched(memory))
+                    with closing(stream) as results:
+                        for result in results:
+                            left.popleft()
+                            if not left:
+                                deque(results, 0)  # nothing but its end, so that whoever asks no more leaves it idle
+                            yield result
+                except (Died, TimeUp, MemoryError) as how:
+                    if left:  # the first of them killed it, and another process reads the others
+                        yield self._explained(how, left.popleft()[0], memory)
+                finally:
+                    self._put_back(reader)
+
+    def _limits(self, path: Path) -> tuple[int, float]:
+        return self.limits.bytes_for(path), self.limits.seconds_for(path)
+
     def stop(self) -> None:
         """End the processes that wait."""
         with self._lock:
@@ -81,18 +113,25 @@ class Guard:
     def _errors(self, path: Path, memory: int) -> Iterator[None]:
         try:
             yield
-        except TimeUp:
-            raise DataError(f"{printable(path)}: {too_slow(self.limits, path)}") from None
-        except MemoryError:
-            raise DataError(f"{printable(path)}: not enough memory for what it holds") from None
-        except Died as how:
-            raise DataError(f"{printable(path)}: {reason_of_death(str(how), memory)}") from None
+        except (Died, TimeUp, MemoryError) as how:
+            raise self._explained(how, path, memory) from None
 
-    def _take(self, function: Callable[..., Any], path: Path) -> Apart:
-        """A process that has imported all that the call needs: imports count neither as time nor as memory."""
+    def _explained(self, how: Died | TimeUp | MemoryError, path: Path, memory: int) -> DataError:
+        if isinstance(how, TimeUp):
+            reason = too_slow(self.limits, path)
+        elif isinstance(how, MemoryError):
+            reason = "not enough memory for what it holds"
+        else:
+            reason = reason_of_death(str(how), memory)
+        return DataError(f"{printable(path)}: {reason}")
+
+    def _take(self, function: Callable[..., Any], *paths: Path) -> Apart:
+        """A process that has imported all that the calls need: imports count neither as time nor as memory."""
         reader = self._idle_or_new()
-        need = function, path.suffix.lower()
-        if need not in reader.prepared:
+        for path in paths:
+            need = function, path.suffix.lower()
+            if need in reader.prepared:
+                continue
             try:
                 reader.call(import_libraries, (path, function), SECONDS_TO_START)
             except (Died, TimeUp) as how:
@@ -139,6 +178,9 @@ class Expendable:
             if part is end:
                 return
             yield part
+
+    def read_each(self, function: Callable[..., Any], requests: Iterable[Request]) -> Iterator[Any]:
+        yield from _one_by_one(self.read, function, requests)
 
     def warm(self) -> None: ...
 
@@ -194,6 +236,23 @@ def read_pieces(function: Callable[..., Any], path: Path, *arguments: Any) -> It
     yield from function(path, *arguments) if _guard is None else _guard.read_pieces(function, path, *arguments)
 
 
+def read_each(function: Callable[..., Any], requests: Iterable[Request]) -> Iterator[Any]:
+    """The results of function(*request) for many files, or the DataErrors that they end in, in their order."""
+    if _guard is None:
+        return _one_by_one(read_file, function, requests)
+    return _guard.read_each(function, requests)
+
+
+def _one_by_one(read: Callable[..., Any], function: Callable[..., Any], requests: Iterable[Request]) -> Iterator[Any]:
+    for request in requests:
+        try:
+            with enough_memory(printable(request[0])):
+                result = read(function, *request)
+        except DataError as error:
+            result = error
+        yield result
+
+
 def read_apart(function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
     """The result of function(path, *arguments) in another process, even if this one is not guarded."""
     global _spare
@@ -223,6 +282,13 @@ def read_pieces_limited(
             yield from function(path, *arguments)
     except MemoryError:
         raise DataError(f"{printable(path)}: reading it takes more than {allowance(memory)}") from None
+
+
+def read_each_limited(function: Callable[..., Any], requests: list[Request], memory: int) -> Iterator[Any]:
+    """The same for several files, each of which may take that much. What a file ends in is a result, too."""
+    yield from _one_by_one(
+        lambda _, path, *arguments: read_limited(function, path, arguments, memory), function, requests
+    )
 
 
 def import_libraries(path: Path, _function: Callable[..., Any] | None = None) -> None:

@@ -37,7 +37,8 @@ def _fit(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     points = points / extent if extent > 0 else points
     centre = points.mean(0)
     points = points - centre
-    radius = float(np.sqrt(np.square(points).sum(1).max()))
+    x, y, z = points.T
+    radius = float(np.sqrt((x * x + y * y + z * z).max()))  # numpy sums rows of three one at a time
     # The mean of equal numbers carries a rounding error; a radius that small means that all points coincide.
     if radius <= 1e-12:
         return np.zeros_like(points), centre * extent, 0.0

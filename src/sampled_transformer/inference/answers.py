@@ -27,13 +27,18 @@ class Answer:
     strangeness: float | None = None
 
     def lines(self) -> list[str]:
-        """The answer as text."""
+        """The answer as text; the spread only where passes differ."""
         if self.familiar is False:
             return [f"looks like nothing this network knows (nearest: {printable(self.classes[0]['class'])})"]
+        vary = any(row["spread"] > 0 for row in self.classes)  # "+- 0.0" would sound like certainty
         return [
-            f"{100 * row['probability']:5.1f} % +- {100 * row['spread']:4.1f}  {printable(row['class'])}"
+            f"{100 * row['probability']:5.1f} %{_deviation(row) if vary else ''}  {printable(row['class'])}"
             for row in self.classes
         ]
+
+
+def _deviation(row: dict[str, Any]) -> str:
+    return f" +- {100 * row['spread']:4.1f}"
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,32 @@ DEFAULT_SEGMENTER = "brick-parts"  # of `segment predict`
 
 def reads_positions(weights: str) -> list[str]:
     """The shipped weights that know the same classes as these and read no normals, the default first."""
-    from ..weights import describe_model, list_pretrained
+    from ..weights import describe_model
     from .trained import view_of
 
-    classes = describe_model(weights).classes
+    return [name for name in _same_classes(weights) if not view_of(describe_model(name), name).normals]
+
+
+def robust_twins(weights: str) -> list[str]:
+    """Other shipped weights that know the same classes as these and were trained on corrupted shapes."""
+    from ..weights import describe_model
+
+    def is_robust(name: str) -> bool:
+        return str(describe_model(name).notes.get("data", {}).get("preset", "")).startswith("robust")
+
+    return [name for name in _same_classes(weights) if name != weights and is_robust(name)]
+
+
+def _same_classes(weights: str) -> list[str]:
+    """The shipped classifiers that know the same classes as these weights, the default first."""
+    from ..weights import describe_model, list_pretrained
+
+    classes = set(describe_model(weights).classes)
+    names = sorted(list_pretrained(), key=lambda name: (name != DEFAULT_WEIGHTS, name))
     found = []
-    for name in sorted(list_pretrained(), key=lambda name: (name != DEFAULT_WEIGHTS, name)):
+    for name in names:
         other = describe_model(name)
         is_classifier = other.model not in ("mae", "segmenter") and not other.model.endswith("-mixture")
-        if is_classifier and set(other.classes) == set(classes) and not view_of(other, name).normals:
+        if is_classifier and set(other.classes) == classes:
             found.append(name)
     return found

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from ..data.axes import check_up
 from ..data.errors import DataError
 from ..data.limits import enough_memory
-from ..data.remote import local_copy
+from ..data.remote import Url, local_copy
 from ..support.printable import printable
 from ..support.workers import Announce, in_chunks
+from ..training.loading import View
 from ..weights import WeightsError
 from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, Place, files_below
-from .prepared import Prepared, prepare_sides
+from .prepared import Prepared, prepare_files, prepare_sides
 from .trained import check_classifier
 from .trained_network import load
 
@@ -48,6 +51,10 @@ class Predictor:
             raise WeightsError(f"{printable(weights)}: expected class names in the file, got none")
         _ = self.trained.temperature, self.trained.familiarity  # report nonsense in the file before any answer
 
+    @cached_property
+    def _view(self) -> View:
+        return self.trained.view
+
     def answer(self, path: Path, top: int = 5) -> Answer | Measurement:
         """The `top` likeliest classes of one file, or its number; with an error if the file cannot be read."""
         return self.answers([path], top)[0]
@@ -60,9 +67,10 @@ class Predictor:
         We announce the number of each file before we read it, and None before the network sees all of them.
         """
         read: list[list[Prepared] | DataError] = []
-        for number, path in enumerate(paths):
-            announce(number)
-            read.append(self._read(path))
+        with closing(prepare_files(self._view, [path for path in paths if isinstance(path, Path)], self.up)) as local:
+            for number, path in enumerate(paths):
+                announce(number)
+                read.append(next(local) if isinstance(path, Path) else self._fetch(path))
         announce(None)
         given = iter(self._ask([one for one in read if not isinstance(one, DataError)], top))
         return [
@@ -72,14 +80,14 @@ class Predictor:
             for path, one in zip(paths, read, strict=True)
         ]
 
-    def _read(self, path: Place | EmptyFolder) -> list[Prepared] | DataError:
-        """A file as the network reads it, once per axis that may be up."""
-        if isinstance(path, EmptyFolder):
-            return path
+    def _fetch(self, url: Url | EmptyFolder) -> list[Prepared] | DataError:
+        """A remote file as the network reads it, once per axis that may be up."""
+        if isinstance(url, EmptyFolder):
+            return url
         try:
-            with enough_memory(printable(path)), local_copy(path) as local:
-                sides = prepare_sides(self.trained.view, local, up=self.up)[0][0]
-            return [replace(one, name=printable(path)) for one in sides]
+            with enough_memory(printable(url)), local_copy(url) as copy:
+                sides = prepare_sides(self._view, copy, up=self.up)[0][0]
+            return [replace(one, name=printable(url)) for one in sides]
         except DataError as error:
             return error
 
@@ -89,7 +97,7 @@ class Predictor:
             return []
         try:
             with enough_memory(sides[0][0].name):
-                sets = self.trained.surest(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
+                sets = self.trained.upright(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
                 return self._answers(sets, top)
         except DataError as error:
             if len(sides) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,11 +15,13 @@ from torch import Tensor
 
 from ..data.axes import AXES, check_up, standard_up, turn, turn_raw
 from ..data.errors import DataError
-from ..data.files import Draw, Normals, check_raw, draw_shape, named_errors, read_draws
+from ..data.files import Draw, Normals, check_raw, draw_shape, named_errors, read_all_draws, read_draws
 from ..data.formats.meshes import Mesh
 from ..data.formats.point_files import Cloud, split_columns
 from ..data.formats.scenes import from_trimesh
+from ..data.limits import enough_memory
 from ..data.quantise import check_coordinates
+from ..data.transforms import Transform
 from ..support.printable import printable
 from ..training.loading import View
 from .answers import ESTIMATED
@@ -80,6 +82,44 @@ def prepare_sides(
     ], form
 
 
+def prepare_files(
+    view: View, paths: Sequence[Path], up: str | None = None
+) -> Generator[list[Prepared] | DataError, None, None]:
+    """`prepare_sides` for many files at once; a file that cannot be read gives the error instead.
+
+    Where another process reads (data/guard.py), it reads the next file while this one prepares the last.
+    """
+    check_up(up, auto=True)
+    transform = view.transforms()[1]
+    requests = [(path, _axes(path, up)) for path in paths]
+    found = read_all_draws(requests, view.up or "z", view.points, _normals(view))
+    for (path, axes), draws in zip(requests, found, strict=True):
+        answer: list[Prepared] | DataError
+        try:
+            with enough_memory(printable(path)):
+                answer = draws if isinstance(draws, DataError) else _sides(view, transform, path, axes, draws, up)
+        except DataError as error:
+            answer = error
+        yield answer
+
+
+def _axes(path: Path, up: str | None) -> Sequence[str | None]:
+    """The axes that may be up in a file."""
+    return AXES if up == "auto" else (up or standard_up(path),)
+
+
+def _sides(
+    view: View, transform: Transform, path: Path, axes: Sequence[str | None], draws: Sequence[Draw], up: str | None
+) -> list[Prepared]:
+    """What was drawn from a file as the network reads it, once per axis."""
+    where = printable(path)
+    with named_errors(where):
+        sides = [_seen(view, transform, draw, where, axis) for axis, draw in zip(axes, draws, strict=True)]
+    if up is None and axes[0] is not None:
+        return [replace(one, notes=(*one.notes, f"{axes[0]} is up, as in every glTF file")) for one in sides]
+    return sides
+
+
 def _split(points: Any) -> tuple[list[Any], Form]:
     if isinstance(points, Mesh | Cloud):  # tuples themselves
         return [points], "one"
@@ -109,18 +149,13 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
         if up not in (None, one.up):
             raise DataError(f"up: expected none for a set that is prepared, got {up}")
         return [one]
+    transform = view.transforms()[1]
     if isinstance(one, str | os.PathLike):
         path = Path(one)
-        where = printable(path)
         _refuse_normals(normals, "a file")
-        standard = standard_up(path)
-        axes = AXES if up == "auto" else (up or standard,)
+        axes = _axes(path, up)
         draws = read_draws(path, axes, view.up or "z", name, view.points, _normals(view))
-        with named_errors(where):
-            sides = [_seen(view, draw, where, axis) for axis, draw in zip(axes, draws, strict=True)]
-        if up is None and standard is not None:
-            return [replace(one, notes=(*one.notes, f"{standard} is up, as in every glTF file")) for one in sides]
-        return sides
+        return _sides(view, transform, path, axes, draws, up)
     if isinstance(one, Mesh | Cloud):
         _refuse_normals(normals, "a mesh or cloud that was read")
         raw = one
@@ -131,18 +166,21 @@ def _prepare(view: View, one: Any, normals: Any, where: str, name: str | None, u
     else:
         raw = _cloud(one, normals, where)
     with named_errors(where):
-        return [_side(view, raw, where, name, axis) for axis in (AXES if up == "auto" else (up,))]
+        return [_side(view, transform, raw, where, name, axis) for axis in (AXES if up == "auto" else (up,))]
 
 
-def _side(view: View, raw: Mesh | Cloud, where: str, name: str | None, up: str | None) -> Prepared:
+def _side(
+    view: View, transform: Transform, raw: Mesh | Cloud, where: str, name: str | None, up: str | None
+) -> Prepared:
     """A set as the network reads it if `up` is up in it."""
     turned = turn_raw(raw, up, view.up or "z")
-    return _seen(view, draw_shape(turned, name, points=view.points, normals=_normals(view)), where, up)
+    draw = draw_shape(turned, name, points=view.points, normals=_normals(view))
+    return _seen(view, transform, draw, where, up)
 
 
-def _seen(view: View, draw: Draw, where: str, up: str | None) -> Prepared:
+def _seen(view: View, transform: Transform, draw: Draw, where: str, up: str | None) -> Prepared:
     """What was drawn as the network reads it; `up` was up in the input."""
-    seen = _transformed(view, draw, where, _notes(view, draw))
+    seen = _transformed(view, transform, draw, where, _notes(view, draw))
     if up is None:
         return seen
     return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, view.up or "z", up)))
@@ -164,13 +202,12 @@ def _notes(view: View, draw: Draw) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _transformed(view: View, draw: Draw, where: str, notes: tuple[str, ...]) -> Prepared:
-    transform = view.transforms()[1]
+def _transformed(view: View, transform: Transform, draw: Draw, where: str, notes: tuple[str, ...]) -> Prepared:
     drawn, own = torch.from_numpy(draw.shape.points)[None], draw.shape.normals
-    points, normals = transform(drawn, None if own is None else torch.from_numpy(own)[None])
     # A transform may put points in another order, and takes what comes as normals along: their numbers as well.
     numbers = torch.arange(drawn.shape[1], dtype=torch.float64)[None, :, None].expand(drawn.shape)
-    _, moved = transform(drawn, numbers)
+    points, moved = transform(drawn, numbers)
+    normals = None if own is None else transform(drawn, torch.from_numpy(own)[None])[1]
     assert moved is not None
     order = moved[0, :, 0].long().numpy()
     return Prepared(where, view, points[0], None if normals is None else normals[0], notes, draw, order)

@@ -31,6 +31,8 @@ from .trained import (
     view_of,
 )
 
+USUAL = 0.1  # that z or y are up rather than another axis, as a difference of probabilities
+
 
 class Candidate(NamedTuple):
     """A class that a set may belong to."""
@@ -60,6 +62,17 @@ class Probabilities(NamedTuple):
             return [Probabilities(*pair, self.classes).top(count) for pair in zip(self.mean, self.spread, strict=True)]
         order = np.argsort(-self.mean, kind="stable")[:count].tolist()
         return [Candidate(self.classes[i], float(self.mean[i]), float(self.spread[i])) for i in order]
+
+
+def upright_scores(found: Probabilities, axes: Sequence[str | None]) -> np.ndarray:
+    """How likely it is that each of several sets stands upright, (sets,), if these axes are taken for up.
+
+    The surer, the likelier. What looks like nothing that the network knows comes last: a table on its side may be a
+    sure door. Most programs write z or y up, which counts for a little.
+    """
+    usual = np.array([USUAL * (up in ("z", "y")) for up in axes])
+    scores: np.ndarray = found.mean.max(1) + usual
+    return scores if found.familiar is None else scores + 2 * found.familiar
 
 
 class Values(NamedTuple):
@@ -167,24 +180,25 @@ class TrainedNetwork:
         Args:
             points, normals: One set or several.
             name: Text that decides which points are drawn; by default the points themselves do, in any order.
-            up: The axis that is up in the sets, such as "y" or "-z", or "auto" for the one of the six with the surest
-                answer (default: what the format of a file prescribes, or else as they are).
+            up: The axis that is up in the sets, such as "y" or "-z", or "auto" for the likeliest of the six, see
+                `upright_scores` (default: what the format of a file prescribes, or else as they are).
             samples: Cycles to average over where `up` is "auto".
         """
         sets, form = self._sets(points, normals, up, samples, name)
         return sets[0] if form == "one" else sets
 
-    def surest(self, sides: Sequence[Sequence[Prepared]], samples: int = 8) -> list[Prepared]:
-        """Of several ways to prepare each set, the one with the highest probability of any class, see `prepare_sides`.
+    def upright(self, sides: Sequence[Sequence[Prepared]], samples: int = 8) -> list[Prepared]:
+        """Of several ways to prepare each set, see `prepare_sides`, the one in which it seems to stand upright.
 
-        The probability is the mean over the cycles. Where several are equally sure, it is the first.
+        See `upright_scores`; probabilities are means over the cycles. Of equally likely ones it is the first.
         """
         self.check_sure()
-        found = self.probabilities([one for own in sides for one in own], samples=samples).mean.max(1)
+        found = self.probabilities([one for own in sides for one in own], samples=samples)
+        scores = upright_scores(found, [one.up for own in sides for one in own])
         chosen = []
         for own in sides:
-            best, found = own[int(found[: len(own)].argmax())], found[len(own) :]
-            chosen.append(replace(best, notes=(*best.notes, f"{best.up} taken for up, the surest of {len(own)}")))
+            best, scores = own[int(scores[: len(own)].argmax())], scores[len(own) :]
+            chosen.append(replace(best, notes=(*best.notes, f"{best.up} taken for up, the likeliest of {len(own)}")))
         return chosen
 
     def check_sure(self) -> None:
@@ -208,8 +222,8 @@ class TrainedNetwork:
             points, normals: One set or several.
             top: Instead of a name, give a list of this many `Candidate`s: name, probability and spread.
             samples: Average the probabilities, or the predicted numbers, over this many cycles.
-            up: The axis that is up in the sets, such as "y" or "-z", or "auto" for the one of the six with the surest
-                answer (default: what the format of a file prescribes, or else as they are).
+            up: The axis that is up in the sets, such as "y" or "-z", or "auto" for the likeliest of the six, see
+                `upright_scores` (default: what the format of a file prescribes, or else as they are).
         """
         if self.target is not None:
             if top is not None:
@@ -360,7 +374,7 @@ class TrainedNetwork:
             return prepare_sets(self.view, points, normals, name, up)
         self.check_sure()
         sides, form = prepare_sides(self.view, points, normals, name, up)
-        return self.surest(sides, samples), form
+        return self.upright(sides, samples), form
 
     def _over_cycles(
         self, sets: list[Prepared], form: Form, samples: int, ask: Callable[..., torch.Tensor]

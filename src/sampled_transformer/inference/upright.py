@@ -12,7 +12,7 @@ from ..support.printable import printable
 from .defaults import DEFAULT_WEIGHTS
 from .places import files_below
 from .prepared import prepare_sides
-from .trained_network import TrainedNetwork, load
+from .trained_network import TrainedNetwork, load, upright_scores
 
 FILES = 48  # that we ask about, spread over the folder
 
@@ -20,8 +20,8 @@ FILES = 48  # that we ask about, spread over the folder
 def folder_up(folder: str | Path, network: TrainedNetwork | None = None) -> tuple[Axis, str]:
     """The axis that is up in the files of a folder, and how we know, in one line.
 
-    A folder has one axis for all its files, because one program wrote them. We take the one with the highest mean
-    probability of the likeliest class. The classes of the folder need not be those of the network.
+    A folder has one axis for all its files, because one program wrote them. We take the one with the highest mean of
+    `upright_scores`. The classes of the folder need not be those of the network.
 
     Args:
         folder: The folder of shapes.
@@ -30,23 +30,24 @@ def folder_up(folder: str | Path, network: TrainedNetwork | None = None) -> tupl
     net = network or load(DEFAULT_WEIGHTS)
     paths = [path for path in files_below([str(folder)]) if isinstance(path, Path)]
     some = paths[:: max(1, len(paths) // FILES)][:FILES]
-    sure = [found for path in some if (found := _sureness(net, path)) is not None]
-    if not sure:
+    scores = [found for path in some if (found := _scores(net, path)) is not None]
+    if not scores:
         raise DataError(
             f"{printable(folder)}: expected a file that can be read, to find out which axis is up, got none"
         )
-    means = [sum(column) / len(sure) for column in zip(*sure, strict=True)]
+    means = [sum(column) / len(scores) for column in zip(*scores, strict=True)]
     best = AXES[means.index(max(means))]
-    alone = Counter(AXES[one.index(max(one))] for one in sure)[best]
-    chosen = f"{best} taken for up: {printable(net.name)} is surest so, for {alone} of {len(sure)} files alone"
+    alone = Counter(AXES[one.index(max(one))] for one in scores)[best]
+    name = printable(net.name)
+    chosen = f"{best} taken for up: the likeliest to {name}, for {alone} of {len(scores)} files alone"
     return best, f"{printable(folder)}: {chosen}"
 
 
-def _sureness(net: TrainedNetwork, path: Path) -> Sequence[float] | None:
-    """The probability of the likeliest class with each axis up; None if the file cannot be read."""
+def _scores(net: TrainedNetwork, path: Path) -> Sequence[float] | None:
+    """How upright the shape stands with each axis up; None if the file cannot be read."""
     try:
         (sides,), _ = prepare_sides(net.view, path, up="auto")
     except DataError:  # whoever reads the folder will say so
         return None
-    found: list[float] = net.probabilities(sides, samples=1).mean.max(1).tolist()
+    found: list[float] = upright_scores(net.probabilities(sides, samples=1), AXES).tolist()
     return found

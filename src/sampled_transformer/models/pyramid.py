@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from ..attention import network_cycle, number_layers
 from ..blocks import TransformerBlock, as_block_options
@@ -172,13 +173,10 @@ class Stage(nn.Module):
         # A group at one place has no radius; the gradient of almost nothing would be infinite.
         apart = squared > torch.finfo(squared.dtype).tiny ** 0.8
         offset = offset / torch.where(apart, squared, 1).sqrt()
-        known = self.point(x)
         whole = self.training or torch.is_grad_enabled() or torch.compiler.is_compiling()
-        if whole or x.device.type != "cpu" or len(x) == 0:
-            return centres, self._merged(known, rows, offset)
-        # One set at a time: what its groups hold fits in the cache of a processor, and that of a batch does not.
-        each = zip(known.split(1), rows.split(1), offset.split(1), strict=True)
-        return centres, torch.cat([self._merged(*one) for one in each])
+        if whole or x.device.type != "cpu" or len(x) == 0 or torch.is_autocast_enabled("cpu"):
+            return centres, self._merged(self.point(x), rows, offset)
+        return centres, self._merged_in_evaluation(x, rows, offset)
 
     def _merged(self, known: Tensor, rows: Tensor, offset: Tensor) -> Tensor:
         """W_1 x (batch, n, width), rows (batch, m * k) of it and offsets (batch, m, k, 3) -> y, (batch, m, width)."""
@@ -188,6 +186,26 @@ class Stage(nn.Module):
         # `max` sends a gradient to one point, by its index; `amax` would compare all of them with the largest again.
         y = y.max(2).values if torch.is_grad_enabled() else y.amax(2)
         merged: Tensor = self.second_norm(y.flatten(0, 1)).relu().unflatten(0, shape[:2])
+        return merged
+
+    def _merged_in_evaluation(self, x: Tensor, rows: Tensor, offset: Tensor) -> Tensor:
+        """The same from the features x (batch, n, inputs), without the steps that only read and write all neighbours.
+
+        The first norm is a factor and a shift per feature then, which W_1 and W_o take over. We merge one set at a
+        time: what its groups hold fits in the cache of a processor, and that of a batch does not.
+        """
+        norm, (m, k) = self.first_norm, offset.shape[1:3]
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        factor = norm.weight * (norm.running_var + norm.eps).rsqrt()
+        shift = norm.bias - factor * norm.running_mean
+        known = linear(x, factor.unsqueeze(1) * self.point.weight, shift)
+        towards = (factor.unsqueeze(1) * self.offset.weight).t().contiguous()
+        largest = []
+        for own, some, ways in zip(known.unbind(0), rows.unbind(0), offset.flatten(1, 2).unbind(0), strict=True):
+            y = own.index_select(0, some).addmm_(ways, towards).relu_()
+            largest.append(self.merge(y).view(m, k, -1).amax(1))
+        merged: Tensor = self.second_norm(torch.cat(largest)).relu_().unflatten(0, (len(x), m))
         return merged
 
 

@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any
 
 from .memory import resident_memory
 from .time_limits import GRACE, PATIENCE, limit_time, was_late
+from .watch import Watch
 from .workers import SINGLE_THREAD
 
 START = "import sys; sys.path[:] = {path!r}; from sampled_transformer.support.apart import serve; serve()"
@@ -53,6 +53,7 @@ class Apart:
             start_new_session=True,  # Ctrl-C in a terminal is for the caller, who ends this process
         )
         self.is_ready = self.is_used_up = self.is_late = False
+        self._watch = Watch(self._expire)
         self.prepared: set[Any] = set()  # for the caller to remember what the process has imported
 
     @property
@@ -73,7 +74,7 @@ class Apart:
 
     def stream(
         self, function: Callable[..., Any], arguments: Sequence[Any], seconds: float, memory: float = inf
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         """What the iterator function(*arguments) yields; each item may take `seconds`, see `call`."""
         self._send(function, arguments, seconds)
         finished = False
@@ -87,6 +88,7 @@ class Apart:
 
     def stop(self) -> None:
         self.is_used_up = True
+        self._watch.end()
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -114,11 +116,9 @@ class Apart:
     def _receive(self, seconds: float, memory: float = inf) -> tuple[str, Any]:
         """The next answer, which may take so many seconds by the clock, and so many bytes."""
         assert self.process.stdout is not None
-        done = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(done, seconds, memory), daemon=True)
-        watch.start()
         try:
-            kind, value, is_last = pickle.load(self.process.stdout)
+            with self._watch.limit(seconds), self._limited(memory):
+                kind, value, is_last = pickle.load(self.process.stdout)
         except MemoryError:  # the answer does not fit here, whatever the process can do
             self.stop()
             raise
@@ -128,20 +128,35 @@ class Apart:
             self.stop()
             raise
         finally:
-            done.set()
-            watch.join()
             self.is_used_up |= self.is_late
         self.is_used_up |= is_last
         if kind == "raised":
             raise value
         return kind, value
 
-    def _watch(self, done: threading.Event, seconds: float, memory: float) -> None:
-        """End the process when the time is over, or when it has more memory than it may."""
-        end, before = time.monotonic() + seconds, 0 if memory == inf else resident_memory(self.process.pid)
-        while not done.wait(max(0.0, min(seconds if memory == inf else LOOK, end - time.monotonic()))):
-            self.is_late = time.monotonic() >= end
-            if self.is_late or (memory < inf and resident_memory(self.process.pid) - before > memory):
+    def _expire(self) -> None:
+        self.is_late = True
+        self.process.kill()
+
+    @contextmanager
+    def _limited(self, memory: float) -> Iterator[None]:
+        """End the process within the block if it has more memory than it may, unless that is infinite."""
+        if memory == inf:
+            yield
+            return
+        done = threading.Event()
+        look = threading.Thread(target=self._look, args=(done, memory), daemon=True)
+        look.start()
+        try:
+            yield
+        finally:
+            done.set()
+            look.join()
+
+    def _look(self, done: threading.Event, memory: float) -> None:
+        before = resident_memory(self.process.pid)
+        while not done.wait(LOOK):
+            if resident_memory(self.process.pid) - before > memory:
                 self.process.kill()
                 return
 

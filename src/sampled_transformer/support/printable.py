@@ -10,6 +10,8 @@ from pathlib import Path
 def printable(path: str | Path) -> str:
     """A name as text for any terminal: bytes that are not UTF-8 and control characters are escaped."""
     text = os.fspath(path)
+    if text.isascii() and text.isprintable():  # as almost all names are
+        return text
     with suppress(UnicodeEncodeError):  # half of a surrogate pair, which JSON can hold; it is escaped below
         text = os.fsencode(text).decode("utf-8", "backslashreplace")
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
