@@ -22,7 +22,7 @@ test: .venv/installed ## run the test suite (COVERAGE=1 reports which lines it r
 test-slow: .venv/installed ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-test-faults: .venv/installed ## kill runs, fill disks, send signals (three minutes); writes results/faults/runs.json
+test-faults: .venv/installed ## kill runs, fill disks, send signals (four minutes); writes results/faults/runs.json
 	FAULTS_RESULTS=results/faults/runs.json $(PYTEST) -m faults
 
 test-browser: .venv/browser docs ## look at every page in a real browser (three minutes)
