@@ -73,4 +73,4 @@ def leader(rows: list[dict[str, Any]], figure: str = "accuracy") -> str:
     """Who leads, and by how much; the first row is the best."""
     first, second = rows[:2]
     lead = 100 * (first[figure] - second[figure])
-    return f"{first['network']} leads by {lead:.2f} points before {second['network']} (one seed each)."
+    return f"{first['network']} is {lead:.2f} points ahead of {second['network']} (one seed each)."

@@ -31,8 +31,8 @@ def test_tables_by_wall_time_and_their_leaders() -> None:
     lines = parts_section(result)
     assert "2,556 parts) for the same wall time, each on 1 core in bfloat16, mixed" in lines[0]
     assert "on the 646 test parts. All of a table train at the same time." in lines[0]
-    assert "ours leads by 5.00 points before theirs (one seed each)." in lines
-    assert "theirs leads by 1.00 points before ours (one seed each)." in lines
+    assert "ours is 5.00 points ahead of theirs (one seed each)." in lines
+    assert "theirs is 1.00 points ahead of ours (one seed each)." in lines
     assert "| ours | 35.00 | 90.00 | 3.2 | 1.48 M | 9.9 | 2.50 |" in lines
     assert "| ours | 75.0 | 35.0 |" in lines
     assert lines.index("## After 10 minutes") < lines.index("## After 40 minutes")
@@ -47,7 +47,7 @@ def test_one_row_has_no_leader() -> None:
         "rows": [row("ours", 1, 0.3)],
     }
     text = "\n".join(parts_section(result))
-    assert "leads" not in text
+    assert "ahead of" not in text
     assert "at the same time" not in text
     assert "each on 2 cores in float32" in text
 

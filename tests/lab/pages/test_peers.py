@@ -25,8 +25,8 @@ def test_tables_by_wall_time_and_their_leaders() -> None:
     }
     lines = peers_section(result)
     assert "on 1 core in bfloat16, mixed" in lines[0]
-    assert "ours leads by 5.00 points before theirs (one seed each)." in lines
-    assert "theirs leads by 1.00 points before ours (one seed each)." in lines
+    assert "ours is 5.00 points ahead of theirs (one seed each)." in lines
+    assert "theirs is 1.00 points ahead of ours (one seed each)." in lines
     assert "| ours | 85.00 | 3.2 | 1.48 M | 12.3 | 2.50 |" in lines
     assert lines.index("## After 10 minutes") < lines.index("## After 40 minutes")
     assert "for the same wall time on 1 core" in lines[0]
