@@ -51,7 +51,7 @@ class Visitor:
         self.prepared: Prepared | None = None
         self.lock = threading.RLock()
         self.gone = threading.Event()
-        self.drawing = Drawing(client)
+        self.drawing = Drawing(client, self._say_what_is_missing)
         self.up = _network_up(page)
         self._look()
         with self.lock:
@@ -105,6 +105,10 @@ class Visitor:
         message = " ".join(message.split())
         self.status.content = texts.problem(message)
         self.client.add_notification("Sorry", message, color="red", auto_close_seconds=12)
+
+    def _say_what_is_missing(self, text: str) -> None:
+        if self.missing.content != (said := texts.paragraph(text, kind="missing") if text else ""):
+            self.missing.content = said
 
     def unit(self) -> str:
         """The unit of length of the file, as the visitor says."""
@@ -177,6 +181,7 @@ class Visitor:
         self.units = gui.add_dropdown("Unit", (UNKNOWN, *UNITS), hint="The unit of length of the file.")
         self.whole = gui.add_checkbox("Show the file itself", False)
         self.about = gui.add_html("")
+        self.missing = gui.add_html("")
         plain = self.page.kind != "clusters"
         for control in (self.ups, self.units):
             control.visible = plain
