@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from time import perf_counter
 from typing import Literal
 
-from .pages import command_line, page_file
+from .pages import command_line, target
 
 
 def segment_evaluate(
@@ -19,6 +18,8 @@ def segment_evaluate(
     batch: int = 16,
     device: str | None = None,
     page: str | None = None,
+    out: str | None = None,
+    report: bool = True,
     json: bool = False,
 ) -> None:
     """Measure how well a network labels points: mean IoU, and IoU per class.
@@ -32,8 +33,10 @@ def segment_evaluate(
         without: Features to leave out, separated by commas, such as normals; the network must be able to do without.
         batch: Sets per batch.
         device: Device (default: GPU if available).
-        page: HTML file about the answers: classes, confusions, the worst sets, and whether the network is right as
-            often as it says (default: evaluation.html in the folder of a run, if plotly is installed).
+        page: HTML file for the report alone, in place of a folder.
+        out: Folder for report.html and result.json: classes, confusions, the worst sets, and whether the network is
+            right as often as it says (default: the folder `evaluate` of a run, else runs/evaluate-NAME).
+        report: Write them (report.html needs plotly).
         json: Print everything as JSON.
     """
     from json import dumps
@@ -43,21 +46,21 @@ def segment_evaluate(
     from ..weights import find_weights
 
     path = find_weights(weights)
-    to_write, worst, begin = page_file(page, weights), WorstSets(), perf_counter()
+    to_write, worst, begin = target("evaluate", weights, page, out, report), WorstSets(), perf_counter()
     names = tuple(name.strip() for name in without.split(",")) if without else ()
     result = evaluate_points(
         path, data, root, split=split, samples=samples, without=names, batch=batch, device=device, worst=worst
     )
     result["weights"] = weights
     print(dumps(result, indent=2) if json else table(result))
-    if to_write is not None:
+    if to_write:
         from ..report.facts import made_now
         from ..report.segment_evaluation_page import write_page
 
         asked = {"data": result["data"], "split": split, "samples": samples, "without": without}
         command = command_line("segment evaluate", weights, **asked)
-        write_page(to_write, {**result, **made_now(command, perf_counter() - begin)}, worst.sets)
-        print(f"{to_write}: written", file=sys.stderr)
+        whole = {**result, **made_now(command, perf_counter() - begin)}
+        to_write.write(whole, lambda file: write_page(file, whole, worst.sets))
 
 
 segment_evaluate.reads_files = True  # type: ignore[attr-defined]

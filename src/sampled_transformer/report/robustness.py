@@ -8,6 +8,7 @@ from typing import Any
 
 from ..inference.robustness import table
 from ..support.atomic import atomic_write
+from .facts import facts
 from .page import COLOURS, as_html, document, graph_objects
 
 
@@ -28,14 +29,12 @@ def robustness_page(result: dict[str, Any]) -> str:
         "then treated as <code>predict</code> treats a file: as many points as the network reads, normalised. The "
         f"dotted line is the accuracy on clean shapes, {100 * result['clean']['accuracy']:.1f} %.</p>",
     ]
-    if "command" in result:
-        body.append(f"<p><code>{escape(result['command'])}</code></p>")
     for number, curve in enumerate(result["corruptions"].values()):
         body.append(f"<h2>{escape(curve['title'])}</h2>")
         body.append(as_html(diagram(curve, result["clean"]["accuracy"]), script=number == 0))
         for row in curve["left_out"]:
             body.append(f'<p class="note">{row["severity"]} left out, because {escape(row["reason"])}.</p>')
-    return document(title, [*body, f"<pre>{escape(table(result))}</pre>"])
+    return document(title, [*body, f"<pre>{escape(table(result))}</pre>", *facts({title: result}, {})])
 
 
 def diagram(curve: dict[str, Any], clean: float) -> Any:
