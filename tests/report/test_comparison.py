@@ -10,6 +10,7 @@ import pytest
 
 from sampled_transformer.cli import main
 from sampled_transformer.report.comparison import OTHER, SAME, sections
+from sampled_transformer.report.robustness import beside
 
 pytest.importorskip("plotly")
 
@@ -73,6 +74,20 @@ def test_labels_of_points(segmenter: Path, tmp_path: Path) -> None:
     text = compared("segment evaluate", tmp_path / "one", tmp_path / "two")
     assert f'<td class="number">{100 * one["mean_iou"]:.2f} %</td>' in text
     assert OTHER in text  # one of them was not given the normals
+
+
+def test_robustness_has_one_line_per_network(classifier: Path, tmp_path: Path) -> None:
+    words = ["evaluate", str(classifier), "--robustness"]
+    for name, corruptions in (("one", "noise"), ("two", "noise,scale")):
+        assert main([*words, "--corruptions", corruptions, "--limit", "6", "--out", str(tmp_path / name)]) == 0
+    text = compared("robustness", tmp_path / "one", tmp_path / "two")
+    one = json.loads((tmp_path / "one" / "robustness.json").read_text("utf-8"))
+    assert text.count(f'<td class="number">{100 * one["clean"]["accuracy"]:.2f} %</td>') == 2
+    assert text.count("plotly-graph-div") == 2  # noise of both, and scale of the second
+    assert SAME in text
+    both = beside(dict.fromkeys(("one", "two"), one["corruptions"]["noise"]))
+    assert [line.name for line in both.data] == ["one", "two"]
+    assert both.layout.yaxis.range == (0, 1.03)
 
 
 def test_clusters_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

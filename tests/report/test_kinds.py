@@ -45,7 +45,7 @@ def test_files_say_it_too_and_nothing_is_a_training(tmp_path: Path) -> None:
     [
         (["train", "fewshot x"], "runs: expected runs of one command, got fewshot and train"),
         (["bench", "bench"], "got bench"),
-        (["cluster fit x", "cluster fit y"], "cluster evaluate), got cluster fit"),
+        (["cluster fit x", "cluster fit y"], "robustness), got cluster fit"),
         (["evaluate x"], "runs: expected a run, or several evaluations to compare, got one, whose page evaluate wrote"),
     ],
 )

@@ -44,6 +44,9 @@ def test_a_large_cloud_is_coarse_while_the_camera_moves(visits: Visits, monkeypa
         assert drawn() == [True, True, False, False]
         own._rested()
         assert drawn() == [True, True, True, True]
+        own.budget.moving = 350
+        own._moved()
+        assert (drawn(), first.point_shape) == ([True] * 4, "circle")  # nothing is missing
         assert visitor.missing.content == ""
         assert first.point_size == pytest.approx(0.01)
         own.show("large", False)
@@ -64,7 +67,7 @@ def test_points_do_not_grow_without_bound(visits: Visits) -> None:
 
 def test_a_small_cloud_has_one_level(visits: Visits) -> None:
     with visit(visits) as (visitor, _):
-        for count in (0, 1, 20_000):
+        for count in (0, 1, drawing.LARGE):
             visitor.drawing.cloud("small", np.zeros((count, 3)), np.zeros((count, 3), np.uint8), 0.01)
             visitor.drawing._moved()
             assert [(len(one.points), bool(one.visible)) for one in visitor.drawing.handles["small"]] == [(count, True)]

@@ -31,4 +31,4 @@ def _name(runs: list[str]) -> str:
 
 def _called(folder: Path) -> str:
     """What a folder is called; an evaluation in the folder of a run is called as the run."""
-    return folder.resolve().parent.name if folder.name == "evaluate" else folder.name
+    return folder.resolve().parent.name if folder.name in ("evaluate", "robustness") else folder.name

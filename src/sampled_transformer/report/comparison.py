@@ -11,7 +11,9 @@ from typing import Any
 from ..inference.evaluation import ONE_PASS
 from ..support.printable import printable
 from .calibration import diagram
+from .kinds import FIGURES
 from .page import COLOURS, as_html, graph_objects, table
+from .robustness import beside
 
 Results = Mapping[str, Mapping[str, Any]]
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}  # a phone has no room beside the picture
@@ -24,6 +26,8 @@ HONEST = '<p class="note">Right as often as it says: dots on the diagonal. Below
 def sections(kind: str, folders: Mapping[str, Path]) -> list[str]:
     """The parts of a page about evaluations by one command, without its title and how they were made."""
     results = read(folders)
+    if kind == "robustness":
+        return _robustness(results)
     if kind == "cluster evaluate":
         return _clusters(results)
     if kind == "segment evaluate":
@@ -37,7 +41,11 @@ def sections(kind: str, folders: Mapping[str, Path]) -> list[str]:
 
 def read(folders: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
     """What the commands found, by name."""
-    return {name: json.loads((folder / "result.json").read_text("utf-8")) for name, folder in folders.items()}
+    return {name: json.loads(_figures(folder).read_text("utf-8")) for name, folder in folders.items()}
+
+
+def _figures(folder: Path) -> Path:
+    return next(folder / name for name in FIGURES if (folder / name).is_file())
 
 
 def _classes(results: Results) -> list[str]:
@@ -136,6 +144,24 @@ def _clusters(results: Results) -> list[str]:
         "<h2>Below the true mixtures</h2>",
         as_html(page, script=True),
     ]
+
+
+def _robustness(results: Results) -> list[str]:
+    rows = [
+        (name, *_data(result, "shapes"), f"{result['points']:,}", _percent(result["clean"]["accuracy"]))
+        for name, result in results.items()
+    ]
+    body = [table(("network", "data", "shapes", "points", "accuracy on clean shapes"), rows), _note(results)]
+    names = dict.fromkeys(name for result in results.values() for name in result["corruptions"])
+    for number, corruption in enumerate(names):
+        curves = {
+            name: result["corruptions"][corruption]
+            for name, result in results.items()
+            if corruption in result["corruptions"]
+        }
+        title = next(iter(curves.values()))["title"]
+        body += [f"<h2>{escape(title)}</h2>", as_html(beside(curves), script=number == 0)]
+    return body
 
 
 def _by_class(shares: Mapping[str, Mapping[str, float | None]], what: str) -> list[str]:

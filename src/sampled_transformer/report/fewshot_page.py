@@ -19,6 +19,7 @@ def sections(runs: Mapping[str, Path]) -> list[str]:
     """The parts of the page, without its title and how the runs were made."""
     results = {name: json.loads((folder / "result.json").read_text("utf-8")) for name, folder in runs.items()}
     several = len(results) > 1
+    used = {key: label for result in results.values() for key, label in _labels(result).items()}
     rows, folds = [], []
     for name, result in results.items():
         for key, label in _labels(result).items():
@@ -27,7 +28,7 @@ def sections(runs: Mapping[str, Path]) -> list[str]:
             rows.append((whose, *task, f"{100 * own['mean']:.2f} %", f"{100 * own['deviation']:.2f}"))
         folds += [
             ((name,) if several else ())
-            + (f"{one['fold'] + 1}", *(f"{100 * one[key]:.2f} %" if key in one else "-" for key in LABELS))
+            + (f"{one['fold'] + 1}", *(f"{100 * one[key]:.2f} %" if key in one else "-" for key in used))
             for one in result["folds"]
         ]
     return [
@@ -36,7 +37,7 @@ def sections(runs: Mapping[str, Path]) -> list[str]:
         *([] if len({_fair(result) for result in results.values()}) == 1 else [OTHER]),
         "<h2>Folds</h2>",
         as_html(chart(results), script=True),
-        table((*(("run",) if several else ()), "fold", *LABELS.values()), folds),
+        table((*(("run",) if several else ()), "fold", *used.values()), folds),
     ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from .budget import Budget
 
 PARTS = tuple(2_500 * 2**number for number in range(10))  # a large cloud is cut after so many points
-LARGE = 20_000  # points up to which a cloud is one part
+LARGE = 5_000  # points up to which a cloud is one part
 LARGEST_POINT = 3.0  # times its size at rest that a point may have while few are drawn
 
 
@@ -59,11 +59,6 @@ class Drawing:
                 self.large[name] = size
             self._settle(name)
             self._tell()
-
-    def colour(self, name: str, colours: np.ndarray) -> None:
-        """Colour the points of a small cloud anew, without sending their places again."""
-        with self.lock:
-            self.handles[name][0].colors = np.asarray(colours, np.uint8)
 
     def lines(self, name: str, begin: np.ndarray, ends: np.ndarray, colours: np.ndarray, width: float) -> None:
         """Draw lines from one point (3,), or as many (n, 3), to others (n, 3), of one colour (n, 3) each."""
@@ -147,10 +142,11 @@ class Drawing:
         """Fewer points are larger, so that the cloud stays a surface; squares cost a browser less than circles."""
         shown = [handle for handle in self.handles[name] if handle.visible]
         drawn = max(sum(len(handle.points) for handle in shown), 1)
-        grown = min((self._count(name) / drawn) ** 0.5, LARGEST_POINT)
+        share = drawn / self._count(name)
+        grown = min(share**-0.5, LARGEST_POINT)
         for handle in shown:
             handle.point_size = self.large[name] * grown
-            handle.point_shape = "square" if self.turning else "circle"
+            handle.point_shape = "square" if self.turning and share < 1 else "circle"
 
     def _moved(self) -> None:
         """Draw fewer points, and more again when the camera has rested for a while."""
