@@ -28,8 +28,8 @@ test-faults: .venv/installed ## kill runs, fill disks, send signals (four minute
 test-browser: .venv/browser docs ## look at every page in a real browser (three minutes)
 	$(PYTEST) -m browser
 
-pictures: .venv/browser ## take the pictures of the documentation anew
-	$(BIN)/python .ci/pictures.py
+pictures: .venv/browser ## take the pictures of the documentation anew (SCENES=RUN takes that of a scene)
+	$(BIN)/python .ci/pictures.py $(if $(SCENES),--scenes $(SCENES))
 
 fuzz: .venv/installed ## read 200,000 mutated files with every reader (hours); findings go to tests/data/fuzz/open
 	OMP_NUM_THREADS=1 $(BIN)/python -m sampled_transformer_lab.fuzz --count $(or $(COUNT),200000) --seed $(or $(SEED),0) \

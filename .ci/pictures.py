@@ -1,7 +1,14 @@
-"""Take the pictures of the documentation: `make pictures`. They need chromium and no data but the embedded parts."""
+"""Take the pictures of the documentation: `make pictures`. They need chromium and no data but the embedded parts.
+
+    python .ci/pictures.py [--scenes RUN]
+
+The picture of a labelled scene needs a network that was trained on scenes, which does not ship. With RUN, the folder of
+such a training (`segment train --data brick-scenes --data.part crop`), only this picture is taken.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -14,6 +21,7 @@ OUT = ROOT / "docs" / "pictures"
 LARGEST = 300_000  # bytes
 LABELLED = "44568"  # a test part with studs, tubes and a hinge
 TOGETHER, ROW = 12, 4  # parts of the labelled scan, and how many stand in a row
+SCENE = ("--points", "100000", "--split", "test", "--layout", "built")  # of the labelled scene
 
 import numpy as np  # noqa: E402
 from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
@@ -23,10 +31,10 @@ from sampled_transformer.cli import main  # noqa: E402
 from sampled_transformer.data import load_data  # noqa: E402
 from sampled_transformer.inference.segmentation import Segmentation, point_view_of  # noqa: E402
 from sampled_transformer.report.segment_page import label_set  # noqa: E402
+from sampled_transformer.view.camera import ASIDE  # noqa: E402
 from sampled_transformer.view.colours import by_class  # noqa: E402
 from sampled_transformer.view.page import open_page  # noqa: E402
 from sampled_transformer.view.texts import paragraph  # noqa: E402
-from sampled_transformer.view.visitor import ASIDE  # noqa: E402
 from sampled_transformer.view.visits import Visits  # noqa: E402
 
 
@@ -41,13 +49,20 @@ def keep(driver: Any, name: str) -> None:
     print(f"{path.relative_to(ROOT)}: {size // 1000} kB")
 
 
-def live(weights: str | None, name: str, size: tuple[int, int], what: str, change: Any = None) -> None:
+def live(
+    shown: str | None,
+    name: str,
+    size: tuple[int, int],
+    what: str,
+    change: Any = None,
+    weights: str | None = None,
+) -> None:
     """One picture of the live page."""
-    visits = Visits(open_page(weights), port=0)
+    visits = Visits(open_page(shown, weights), port=0)
     try:
         with browser(size) as driver:
             driver.get(visits.address)
-            wait_for(lambda: said(driver, what))
+            wait_for(lambda: said(driver, what), 120)
             visitor = wait_for(lambda: list(visits.visitors.values()))[0]
             time.sleep(3)
             if change is not None:
@@ -74,7 +89,7 @@ def click(visitor: Any) -> None:
 
 def field(visitor: Any) -> None:
     choose(visitor)
-    visitor.attention.point = 40
+    visitor.attention.select(40)
     visitor.attention.depth.value = 5
     visitor.attention._show_field()
 
@@ -119,6 +134,19 @@ def parts_together(visitor: Any) -> None:
     visitor.look(1.1 * ASIDE, 0.72 * np.array([0.1, -1.9, 2.4]))
 
 
+def from_above(visitor: Any) -> None:
+    """Look at a whole scene."""
+    visitor.look(1.1 * ASIDE, 0.85 * np.array([0.5, -1.6, 1.5]))
+
+
+def scene(weights: str) -> None:
+    """A whole scene of test parts, labelled in one pass by a network of scenes."""
+    with tempfile.TemporaryDirectory() as place:
+        file = str(Path(place) / "scene.ply")
+        assert main(["data", "scene", *SCENE, "--out", file]) == 0
+        live(file, "labelled-scene", DESKTOP, "segmentation", from_above, weights)
+
+
 def report(folder: Path) -> None:
     """The page about the shipped network for bricks."""
     page = folder / "evaluation.html"
@@ -137,7 +165,7 @@ def report(folder: Path) -> None:
         keep(driver, "report-confused")
 
 
-if __name__ == "__main__":
+def all_but_the_scene() -> None:
     live(None, "view", DESKTOP, "answer", click)
     live(None, "view-field", DESKTOP, "answer", field)
     live(None, "view-phone", PHONE, "answer", choose)
@@ -147,3 +175,13 @@ if __name__ == "__main__":
     live("brick-parts", "labelled-scan", DESKTOP, "segmentation", parts_together)
     with tempfile.TemporaryDirectory() as place:
         report(Path(place))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenes", help="the folder of a run, or a weights file, of a network of scenes")
+    given = parser.parse_args()
+    if given.scenes is None:
+        all_but_the_scene()
+    else:
+        scene(given.scenes)

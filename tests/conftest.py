@@ -34,6 +34,13 @@ def _make_pack(each: int, seed: int, points: int = 48, normals: bool = True) -> 
 
 
 @pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, for commands that write into `runs` below it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def make_pack() -> Callable[..., Pack]:
     return _make_pack
 

@@ -17,6 +17,8 @@ def test_figures_are_those_of_the_training(clusterer: Path, capsys: pytest.Captu
     )
     assert main(["cluster", "evaluate", str(clusterer), "--sets", "10"]) == 0
     assert capsys.readouterr().out == figures_line(result["figures"]) + "\n"
+    kept = json.loads((clusterer / "evaluate" / "result.json").read_text("utf-8"))
+    assert (kept["figures"], kept["command"].split()[1:3]) == (result["figures"], ["cluster", "evaluate"])
 
 
 def test_other_sets_may_be_measured(clusterer: Path, capsys: pytest.CaptureFixture[str]) -> None:

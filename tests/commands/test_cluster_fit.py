@@ -8,6 +8,8 @@ import pytest
 
 from sampled_transformer.cli import main
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
@@ -29,7 +31,10 @@ def test_clusters_are_shown_and_written(
     assert json.loads(found.read_text())["points"] == 50
     assert picture.read_text().startswith("<svg")
     assert main([*words, "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["clusters"]) == 4
+    shown = capsys.readouterr()
+    assert len(json.loads(shown.out)["clusters"]) == 4
+    assert shown.err.endswith("runs/fit-points/report.html: written\n")
+    assert "points.csv" in (tmp_path / "runs/fit-points/report.html").read_text("utf-8")
 
 
 def test_targets_are_checked_first(capsys: pytest.CaptureFixture[str]) -> None:

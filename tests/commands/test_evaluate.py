@@ -8,6 +8,8 @@ import pytest
 from sampled_transformer.cli import main
 from sampled_transformer.weights import describe_model
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 
 def test_figures_are_those_of_the_training(classifier: Path, clouds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(classifier), "--json", "--votes", "2"]) == 0
@@ -19,6 +21,22 @@ def test_figures_are_those_of_the_training(classifier: Path, clouds: Path, capsy
     text = capsys.readouterr().out
     assert "one pass" in text
     assert "averaged over 2 cycles" in text
+
+
+def test_it_ends_with_a_report(classifier: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("plotly")
+    assert main(["evaluate", str(classifier), "--no-report"]) == 0
+    assert "written" not in capsys.readouterr().err
+    assert main(["evaluate", str(classifier), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.endswith(f"{classifier / 'evaluate' / 'report.html'}: written\n")
+    assert "Confusion matrix" in (classifier / "evaluate" / "report.html").read_text("utf-8")
+    kept = json.loads((classifier / "evaluate" / "result.json").read_text("utf-8"))
+    assert {name: kept[name] for name in json.loads(shown.out)} == json.loads(shown.out)
+    assert kept["command"].startswith("sampled-transformer evaluate ")
+    assert main(["evaluate", "bricks", "--batch", "200"]) == 0
+    assert capsys.readouterr().err.endswith("runs/evaluate-bricks/report.html: written\n")
+    assert (own_folder / "runs/evaluate-bricks/result.json").is_file()
 
 
 def test_a_page_of_its_calibration(classifier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,9 +69,13 @@ def test_a_predicted_number_has_errors_instead_of_accuracies(
     assert result["figures"]["one pass"].keys() == {"mae", "rmse", "r2"}
     assert (result["weights"], result["target"], len(result["answers"])) == (str(regressor), "height in mm", 17)
     assert main(["evaluate", str(regressor)]) == 0
-    assert f"MAE {result['figures']['one pass']['mae']:.4g}, RMSE" in capsys.readouterr().out
-    assert main(["evaluate", str(regressor), "--page", str(tmp_path / "p.html")]) == 2
-    assert "page: expected none, because a predicted number has no classes" in capsys.readouterr().err
+    mae = f"{result['figures']['one pass']['mae']:.4g}"
+    assert f"MAE {mae}, RMSE" in capsys.readouterr().out
+    assert main(["evaluate", str(regressor), "--page", str(tmp_path / "p.html")]) == 0
+    text = (tmp_path / "p.html").read_text("utf-8")
+    for said in ("height in mm of 17 test shapes", f'<td class="number">{mae}</td>', "Largest errors"):
+        assert said in text
+    assert text.count("plotly.js v") == 1
 
 
 def test_robustness_with_its_files_and_its_card(
@@ -73,7 +95,9 @@ def test_robustness_with_its_files_and_its_card(
         f"sampled-transformer evaluate copy.safetensors --robustness --data {clouds.name} "
         "--corruptions noise,scale --limit 5"
     )
-    assert "Robustness of" in (out / "robustness.html").read_text("utf-8")
+    text = (out / "report.html").read_text("utf-8")
+    assert "Robustness of" in text
+    assert "How it was made" in text
     kept = describe_model(weights).notes["robustness"]
     assert kept["clean"] == pytest.approx(result["clean"]["accuracy"], abs=1e-4)
     assert list(kept["curves"]) == ["noise", "scale"]
@@ -88,7 +112,6 @@ def test_robustness_with_its_files_and_its_card(
         (["--save_card"], "save_card: expected --robustness with it"),
         (["--seed", "0"], "seed: expected --robustness with it, got 0 without"),
         (["--robustness", "--votes", "2"], "votes: expected none with --robustness, got 2"),
-        (["--robustness", "--page", "x.html"], "page: expected none with --robustness, got x.html"),
         (["--robustness", "--corruptions", "rust"], "corruptions: expected one of"),
         (["--robustness", "--corruptions", "noise,"], "corruptions: expected one of"),
         (["--robustness", "--seed", "-1"], "seed: expected 0 or more, got -1"),

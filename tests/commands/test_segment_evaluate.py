@@ -19,6 +19,8 @@ def test_figures_for_people_and_programs(segmenter: Path, capsys: pytest.Capture
     found = json.loads(capsys.readouterr().out)
     assert found["mean_iou"] > 0.7
     assert (found["weights"], found["split"], found["samples"]) == (str(segmenter), "train", 2)
+    assert (segmenter / "evaluate" / "report.html").is_file()
+    assert json.loads((segmenter / "evaluate" / "result.json").read_text("utf-8"))["mean_iou"] == found["mean_iou"]
 
 
 def test_features_can_be_left_out(segmenter: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,12 +21,14 @@ ENCODER += ["--options.groups", "16", "--options.group_size", "16", "--options.e
 PAGES = {  # page and plots on it
     "train/report.html": 7,
     "both.html": 7,
-    "train/evaluation.html": 5,
+    "train/evaluate/report.html": 5,
+    "measured.html": 2,
     "number/report.html": 3,
+    "number/evaluate/report.html": 1,
     "pretrain/report.html": 4,
     "fewshot/report.html": 1,
     "cluster/report.html": 1,
-    "robust/robustness.html": 2,
+    "robust/report.html": 2,
     "bench/report.html": 1,
     "labels.html": 6,
     "clusters.html": 1,
@@ -42,9 +44,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, regressor: Path, segmenter:
         assert main(["train", "--recipe", recipe, "--out", str(out / name), *SMALL]) == 0
     runs = [str(out / "train"), str(out / "none")]
     assert main(["report", *runs, "--out", str(out / "both.html")]) == 0
-    assert main(["evaluate", str(out / "train")]) == 0
+    for run in runs:
+        assert main(["evaluate", run]) == 0
+    measured = [f"{run}/evaluate" for run in runs]
+    assert main(["report", *measured, "--out", str(out / "measured.html")]) == 0
     (out / "number").mkdir()
     assert main(["report", str(regressor), "--out", str(out / "number" / "report.html")]) == 0
+    assert main(["evaluate", str(regressor), "--out", str(out / "number" / "evaluate")]) == 0
     words = ["pretrain", "--recipe", "pretrain-sampled-small", "--data", "bricks", "--out", str(out / "pretrain")]
     assert main([*words, "--data.points", "256", "--epochs", "1", *ENCODER]) == 0
     words = ["fewshot", str(out / "pretrain"), "--data", "bricks", "--out", str(out / "fewshot"), "--folds", "2"]

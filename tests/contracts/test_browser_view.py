@@ -28,7 +28,7 @@ from helpers.browser import (
 
 from sampled_transformer.cycles import Cycle
 from sampled_transformer.inference.trained_network import load
-from sampled_transformer.view import drawing
+from sampled_transformer.view import budget
 from sampled_transformer.view.page import open_page
 from sampled_transformer.view.visitor import Visitor
 from sampled_transformer.view.visits import Visits
@@ -154,7 +154,9 @@ def test_the_receptive_field_plays(visits: Visits, desktop: Any) -> None:
 def test_a_large_cloud_has_fewer_points_while_it_turns_and_all_of_them_at_rest(
     visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "LEVELS", (2_000, 5_000, 50_000))
+    monkeypatch.setattr(budget, "FIRST", 5_000)  # of the visitor to come
+    monkeypatch.setattr(budget, "FEWEST", 5_000)
+    monkeypatch.setattr(budget, "FEWEST_AT_REST", 50_000)  # however slow this machine is
     with browser(DESKTOP) as driver:
         watch_frames(driver)
         visitor = enter(driver, visits)
@@ -166,8 +168,38 @@ def test_a_large_cloud_has_fewer_points_while_it_turns_and_all_of_them_at_rest(
         frames(driver)
         drag(driver, 4)
         turning = [points for _, points in frames(driver)]
-        assert min(turning) < 6_000  # the coarse part, and the shape of the page
+        assert min(turning) < 6_000  # the first parts, and the shape of the page
         wait_for(lambda: any(points >= 50_000 for _, points in frames(driver)))  # at rest
+
+
+@pytest.mark.parametrize(
+    ("weights", "kind"),
+    [("brick-parts", "segmentation"), ("modelnet40-mae", "reconstruction"), ("mixtures", "clusters")],
+)
+def test_other_networks_have_pages_of_their_own(weights: str, kind: str, desktop: Any) -> None:
+    running = Visits(open_page(weights), port=0)
+    complaints(desktop), requests(desktop)
+    try:
+        desktop.get(running.address)
+        wait_for(lambda: said(desktop, kind), 120)
+        time.sleep(2)
+        assert len(np.unique(pixels(desktop).reshape(-1, 3), axis=0)) > 50  # something is drawn
+        assert complaints(desktop) == []
+        assert {urlsplit(one).netloc for one in requests(desktop)} == {urlsplit(running.address).netloc}
+        if kind == "segmentation":
+            assert "labelled correctly" in said(desktop, kind)  # the shapes of the pack have labels
+            before = pixels(desktop)
+            visitor = next(iter(running.visitors.values()))
+            assert visitor.segment is not None
+            desktop.find_element("xpath", "//*[text()='Classes']").click()
+            name = said(desktop, "legend").split("\n")[0].rsplit(" ", 1)[0]  # of the most points
+            switch = wait_for(lambda: desktop.find_elements("xpath", f"//label[text()='{name}']"))[0]
+            desktop.execute_script("arguments[0].scrollIntoView(); arguments[0].click()", switch)
+            wait_for(lambda: not all(one.value for one in visitor.segment.switches))
+            time.sleep(2)
+            assert (np.abs(pixels(desktop) - before).max(-1) > 40).mean() > 0.01  # their points are gone
+    finally:
+        running.stop()
 
 
 def test_it_works_on_a_phone(visits: Visits) -> None:

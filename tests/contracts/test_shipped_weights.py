@@ -39,7 +39,7 @@ def test_small_and_silent_about_the_machine_that_made_them(name: str) -> None:
 
 
 def test_bricks_are_as_good_as_the_results_say(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "bricks", "--samples", "8", "--json"]) == 0
+    assert main(["evaluate", "bricks", "--samples", "8", "--json", "--no-report"]) == 0
     figures = json.loads(capsys.readouterr().out)["figures"]
     stored = json.loads((RESULTS / "bricks.json").read_text("utf-8"))["figures"]
     for kind in ("one pass", "averaged over 8 cycles"):
@@ -86,7 +86,7 @@ def test_mixtures_are_found_without_any_training(tmp_path: Path, capsys: pytest.
     random = np.random.default_rng(0)
     points = centres[random.integers(4, size=400)] + random.normal(scale=1.5, size=(400, 2))
     np.savetxt(tmp_path / "points.csv", points, delimiter=",")
-    assert main(["cluster", "fit", str(tmp_path / "points.csv"), "--json"]) == 0
+    assert main(["cluster", "fit", str(tmp_path / "points.csv"), "--json", "--no-report"]) == 0
     found = np.array([cluster["mean"] for cluster in json.loads(capsys.readouterr().out)["clusters"]])
     distances = np.linalg.norm(found[:, None] - centres, axis=-1)
     assert distances.min(0).max() < 1.5  # every centre has a mean within a deviation
@@ -94,7 +94,7 @@ def test_mixtures_are_found_without_any_training(tmp_path: Path, capsys: pytest.
 
 def test_mixtures_are_as_good_as_the_results_say(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("sklearn")
-    assert main(["cluster", "evaluate", "mixtures", "--json"]) == 0
+    assert main(["cluster", "evaluate", "mixtures", "--json", "--no-report"]) == 0
     figures = json.loads(capsys.readouterr().out)["figures"]
     stored = json.loads((RESULTS / "mixtures.json").read_text("utf-8"))["figures"]["one pass"]
     assert figures == pytest.approx(stored, abs=1e-4)

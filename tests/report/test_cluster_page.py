@@ -19,5 +19,12 @@ def test_cluster_train_ends_with_a_page(tmp_path: Path) -> None:
 
 def test_both_curves_are_drawn() -> None:
     rows = [{"step": 10, "train_LL0": -3.0, "LL0": -2.5}, {"step": 20, "train_LL0": -2.0}]
-    watched, training = curve(rows, -1.5).data
+    watched, training = curve({"run": rows}, {"run": -1.5}).data
     assert (list(watched.x), list(training.x)) == ([10], [10, 20])
+
+
+def test_several_runs_share_their_yardstick() -> None:
+    metrics = {name: [{"step": 10, "train_LL0": -3.0, "LL0": -2.5}] for name in ("one", "two")}
+    page = curve(metrics, {"one": -1.5, "two": -1.5})
+    assert [line.name for line in page.data] == ["one", "two"]
+    assert len(page.layout.shapes) == 1

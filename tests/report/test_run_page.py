@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer.report.run_page import curves, kind_of, read_metrics
+from sampled_transformer.report.run_page import curves, read_metrics
 
 SMALL = ["--options.dim", "16", "--options.hidden", "16", "--data.points", "16", "--epochs", "2", "--data", "bricks"]
 
@@ -96,6 +96,5 @@ def test_runs_of_different_commands_are_not_compared(
     other = tmp_path / "other"
     other.mkdir()
     (other / "result.json").write_text(json.dumps({"command": "sampled-transformer fewshot x --data y"}))
-    assert (kind_of(runs["none"]), kind_of(other), kind_of(tmp_path)) == ("train", "fewshot", "train")
     assert main(["report", str(runs["none"]), str(other), "--out", str(tmp_path / "page.html")]) == 2
     assert "runs: expected runs of one command, got fewshot and train" in capsys.readouterr().err

@@ -21,9 +21,9 @@ def test_an_evaluation_has_its_page(segmenter: Path, capsys: pytest.CaptureFixtu
     before = (segmenter / "report.html").stat().st_mtime if (segmenter / "report.html").exists() else None
     assert main(["segment", "evaluate", str(segmenter), "--json"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == f"{segmenter / 'evaluation.html'}: written\n"
+    assert captured.err == f"{segmenter / 'evaluate' / 'report.html'}: written\n"
     found = json.loads(captured.out)
-    text = (segmenter / "evaluation.html").read_text("utf-8")
+    text = (segmenter / "evaluate" / "report.html").read_text("utf-8")
     for title in ("Classes", "Confusion matrix", "Worst sets", "Calibration", "How it was made"):
         assert f"<h2>{title}</h2>" in text
     assert f'<td class="number">{100 * found["mean_iou"]:.2f} %</td>' in text

@@ -14,7 +14,7 @@ from sampled_transformer import load
 from sampled_transformer.cli import main
 from sampled_transformer.data import Pack
 from sampled_transformer.inference.segmentation import Segmentation, point_view_of
-from sampled_transformer.report.run_page import kind_of
+from sampled_transformer.report.kinds import kind_of
 from sampled_transformer.report.segment_page import chosen_sets, class_table, label_set, pair
 from sampled_transformer.support.palette import class_colour
 

@@ -71,6 +71,7 @@ def test_folds_are_measured_and_summed_up(settings):
     assert set(result["figures"]) == {"accuracy", "averaged_accuracy"}
     assert all(value * 10 == pytest.approx(round(value * 10)) for value in values)  # 2 ways, 5 queries
     assert json.loads((folder / "result.json").read_text()) == result
+    assert set(result["versions"]) == {"sampled_transformer", "torch"}
     assert result["command"].startswith(f"sampled-transformer fewshot {settings.init} --data ")
 
 

@@ -41,11 +41,11 @@ def test_layers_and_heads_can_be_chosen(visits: Visits) -> None:
     with visit(visits) as (visitor, _):
         panel = visitor.attention
         assert panel is not None
-        assert tuple(panel.layer.options) == ("1: blocks.0", "2: blocks.1")
+        assert tuple(panel.layer.options) == ("1 (blocks.0)", "2 (blocks.1)")
         panel.select(3)
-        panel.layer.value, panel.head.value = "2: blocks.1", "head 2"
+        panel.layer.value, panel.head.value = "2 (blocks.1)", "head 2"
         panel.draw()
-        assert "in 2: blocks.1, head 2" in panel.said.content
+        assert "in layer 2 (blocks.1), head 2" in panel.said.content
 
 
 def test_colours(visits: Visits) -> None:
@@ -59,6 +59,8 @@ def test_colours(visits: Visits) -> None:
             panel.colour.value = name
             panel.draw()
             seen[name] = visitor.drawing.handles["points"][0].colors.copy()
+            assert "Dark: " in panel.scale.content
+        assert f"bright: {100 * panel.seen.shares.max():.2f} %" in panel.scale.content
         brightest = seen[SHARE].astype(int).sum(1)
         assert brightest[panel.seen.shares.argmax()] == brightest.max()
         assert not np.array_equal(seen[RECEIVED], seen[SHARE])

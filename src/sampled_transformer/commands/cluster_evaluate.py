@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from time import perf_counter
 from typing import Any, Literal
 
 from ..clustering.settings import MixtureChanges
 from .cluster_train import figures_line
-from .pages import command_line, page_file
+from .pages import command_line, target
 
 
 def cluster_evaluate(
@@ -20,6 +19,8 @@ def cluster_evaluate(
     covariance: Literal["diagonal", "spherical", "full"] = "diagonal",
     device: str | None = None,
     page: str | None = None,
+    out: str | None = None,
+    report: bool = True,
     json: bool = False,
 ) -> None:
     """Measure a trained network by log-likelihood per point, before (LL0) and after (LL1) one EM step.
@@ -31,8 +32,10 @@ def cluster_evaluate(
         samples: Passes of a sampled network; each set keeps the pass with the highest likelihood.
         covariance: Form of the covariances in the EM step.
         device: Device (default: GPU if available).
-        page: HTML file with the sets that were modelled worst (default: evaluation.html in the folder of a run, if
-            plotly is installed).
+        page: HTML file for the report alone, in place of a folder.
+        out: Folder for report.html, with the sets that were modelled worst, and result.json (default: the folder
+            `evaluate` of a run, else runs/evaluate-NAME).
+        report: Write them (report.html needs plotly).
         json: Print everything as JSON.
     """
     from json import dumps
@@ -41,16 +44,16 @@ def cluster_evaluate(
     from ..weights import find_weights
 
     path = find_weights(weights)
-    to_write, begin = page_file(page, weights), perf_counter()
-    kept: list[Any] | None = None if to_write is None else []
+    to_write, begin = target("evaluate", weights, page, out, report), perf_counter()
+    kept: list[Any] | None = [] if to_write else None
     options: Any = {"sets": sets, "samples": samples, "covariance": covariance}
     result = evaluate(path, data, **options, device=device, keep=kept)
     print(dumps(result, indent=2) if json else figures_line(result["figures"]))
-    if to_write is not None and kept is not None:
+    if kept is not None:
         from ..report.cluster_evaluation_page import write_page
         from ..report.facts import made_now
 
         changed = {f"data.{name}": value for name, value in asdict(data).items() if value is not None}
         made = made_now(command_line("cluster evaluate", weights, **changed, **options), perf_counter() - begin)
-        write_page(to_write, {**result, "weights": weights, **made}, kept)
-        print(f"{to_write}: written", file=sys.stderr)
+        whole = {**result, "weights": weights, **made}
+        to_write.write(whole, lambda file: write_page(file, whole, kept))

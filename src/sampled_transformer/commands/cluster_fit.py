@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from time import perf_counter
 
-from .pages import command_line, page_file
+from .pages import command_line, target
 
 
 def cluster_fit(
@@ -18,6 +17,7 @@ def cluster_fit(
     samples: int = 8,
     device: str | None = None,
     page: str | None = None,
+    report: bool = True,
     json: bool = False,
 ) -> None:
     """Find the clusters of your own points.
@@ -37,7 +37,9 @@ def cluster_fit(
         refine: EM steps after the answer of the network.
         samples: Passes of a sampled network, of which the one with the highest likelihood wins; 1 is fastest.
         device: Device (default: GPU if available).
-        page: HTML file with the points in the colours of their clusters, to zoom or turn, and a table of the clusters.
+        page: HTML file with the points in the colours of their clusters, to zoom or turn, and a table of the clusters
+            (default: report.html in runs/fit-NAME, if plotly is installed).
+        report: Write it.
         json: Print everything as JSON.
     """
     from json import dumps
@@ -49,19 +51,19 @@ def cluster_fit(
 
     check_target("out", out, ".json", ".csv")
     check_target("picture", picture, ".svg")
-    to_write, begin = page_file(page), perf_counter()
+    to_write, begin = target("fit", file, page, report=report), perf_counter()
     found = fit(file, find_weights(weights), clusters=clusters, refine=refine, samples=samples, device=device)
     for path in (out, picture):
         if path is not None:
             write_clusters(found, path)
-    if to_write is not None:
+    summary = found.summary()
+    if to_write:
         from ..report.cluster_fit_page import write_page
         from ..report.facts import made_now
 
         asked = {"weights": weights, "clusters": clusters, "refine": refine or None, "samples": samples}
-        write_page(to_write, found, made_now(command_line("cluster fit", file, **asked), perf_counter() - begin))
-        print(f"{to_write}: written", file=sys.stderr)
-    summary = found.summary()
+        made = made_now(command_line("cluster fit", file, **asked), perf_counter() - begin)
+        to_write.write({**summary, **made}, lambda file: write_page(file, found, made))
     if json:
         print(dumps(summary, indent=2))
         return

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from ..training.settings import Up
-from .pages import command_line, page_file
+from .pages import Target, command_line, target
 from .upright import settled_up
 
 
@@ -22,12 +22,13 @@ def evaluate(
     up: Up | None = None,
     device: str | None = None,
     page: str | None = None,
+    out: str | None = None,
+    report: bool = True,
     json: bool = False,
     robustness: bool = False,
     corruptions: str | None = None,
     limit: int | None = None,
     seed: int | None = None,
-    out: str | None = None,
     save_card: bool = False,
 ) -> None:
     """Measure a trained network on a test split.
@@ -41,15 +42,17 @@ def evaluate(
         batch: Shapes per forward pass.
         up: Axis that is up in a folder of shapes or in a pack; "auto" as in `data pack` (default: as in training).
         device: Device (default: GPU if available).
-        page: HTML file about a classifier's answers: classes, confusions, mistakes, and whether it is right as often
-            as it says (default: evaluation.html in the folder of a run, if plotly is installed).
+        page: HTML file for the report alone, in place of a folder.
+        out: Folder for report.html and result.json: for classes confusions, mistakes, and whether the network is right
+            as often as it says (default: the folder `evaluate` of a run, else runs/evaluate-NAME).
+        report: Write them (report.html needs plotly).
         json: Print everything as JSON, with the whole confusion matrix, or every predicted number.
         robustness: Measure a classifier on corrupted shapes instead: fewer points, noise, outliers, missing parts,
-            rotations, other scales, no normals. The options below belong to this one.
+            rotations, other scales, no normals. The options below belong to this one; its folder is called
+            `robustness`, with a curve per corruption in report.html, and its figures are in robustness.json.
         corruptions: Corruptions to measure, such as noise,outliers (default: all).
         limit: Measure on this many random test shapes (default: all).
         seed: Seed of corruptions and chosen shapes (default: 0).
-        out: Folder for robustness.json and robustness.html, a page with a curve per corruption.
         save_card: Write the figures into the weights file, for `weights` and model cards to show.
     """
     from json import dumps
@@ -60,36 +63,34 @@ def evaluate(
     from ..weights import describe_model, find_weights
 
     path = find_weights(weights)
-    own = {"corruptions": corruptions, "limit": limit, "seed": seed, "out": out}
+    own = {"corruptions": corruptions, "limit": limit, "seed": seed}
     axis = settled_up(up, None if data is None else shapes_below(data, root))
     if robustness:
-        for name, given in (("page", page), ("votes", votes)):
-            if given:
-                raise ValueError(f"{name}: expected none with --robustness, got {given}")
-        result = _robustness(path, weights, data, root, samples, batch, device, save_card, up=axis, **own)
+        if votes:
+            raise ValueError(f"votes: expected none with --robustness, got {votes}")
+        to_write = target("robustness", weights, page, out, report, "robustness.json")
+        result = _robustness(path, weights, data, root, samples, batch, device, save_card, to_write, up=axis, **own)
         print(dumps(result, indent=2) if json else _table(result))
         return
     for name, given in {**own, "save_card": save_card or None}.items():
         if given is not None:
             raise ValueError(f"{name}: expected --robustness with it, got {given} without")
-    target = target_of(describe_model(path), path)
-    if page is not None and target is not None:
-        raise ValueError(f"page: expected none, because a predicted number has no classes, got {page}")
-    to_write = None if target is not None else page_file(page, weights)
-    task = evaluation if target is None else regression
-    begin = perf_counter()
-    result = task.evaluate(path, data, root, samples=samples, votes=votes, batch=batch, device=device, up=axis)
+    to_write, begin = target("evaluate", weights, page, out, report), perf_counter()
+    asked: Any = {"samples": samples, "votes": votes, "batch": batch, "device": device, "up": axis}
+    kept: list[Any] = []  # what was asked, and the answers
+    number = target_of(describe_model(path), path) is not None
+    task = regression if number else evaluation
+    result = task.evaluate(path, data, root, **asked, keep=kept)
     result["weights"] = weights
     print(dumps(result, indent=2) if json else task.table(result))
-    if to_write is not None:
-        from ..inference.review import Review
-        from ..report.evaluation_page import write_page
+    if to_write:
+        from ..report import evaluation_page, regression_page
         from ..report.facts import made_now
 
         command = command_line("evaluate", weights, data=result["data"], samples=samples, votes=votes or None)
-        made = made_now(command, perf_counter() - begin)
-        write_page(to_write, {**result, **made}, Review.of(path, data, root, device, axis))
-        print(f"{to_write}: written", file=sys.stderr)
+        whole = {**result, **made_now(command, perf_counter() - begin)}
+        pages = regression_page if number else evaluation_page
+        to_write.write(whole, lambda file: pages.write_page(file, whole, kept[0]))
 
 
 evaluate.reads_files = True  # type: ignore[attr-defined]
@@ -104,23 +105,16 @@ def _robustness(
     batch: int,
     device: str | None,
     save_card: bool,
+    to_write: Target,
     **own: Any,
 ) -> dict[str, Any]:
     """Measure, and write the files that were asked for."""
-    from json import dumps
-
     from ..inference.robustness import card, evaluate_robustness
-    from ..report.page import graph_objects
+    from ..report.facts import made_now
     from ..report.robustness import write_page
-    from ..support.atomic import atomic_write
     from ..weights import add_notes
 
-    folder = None if own["out"] is None else Path(own["out"])
-    if folder is not None:
-        graph_objects()  # report a missing extra before the evaluation
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"out: expected a folder, got the file {folder}")
-        folder.mkdir(parents=True, exist_ok=True)
+    begin = perf_counter()
     names = [] if own["corruptions"] is None else [name.strip() for name in own["corruptions"].split(",")]
     result = evaluate_robustness(
         path,
@@ -137,11 +131,8 @@ def _robustness(
     )
     result["weights"] = weights
     result["command"] = _command(result, {**own, "samples": samples})
-    if folder is not None:
-        with atomic_write(folder / "robustness.json") as file:
-            file.write(f"{dumps(result, indent=2)}\n".encode())
-        write_page(folder / "robustness.html", result)
-        print(f"{folder}: robustness.json and robustness.html written", file=sys.stderr)
+    made = made_now(result["command"], perf_counter() - begin)
+    to_write.write(result, lambda file: write_page(file, {**result, **made}))
     if save_card:
         add_notes(path, card(result))
         print(f"{path}: the figures are in its notes", file=sys.stderr)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from time import perf_counter
 from typing import Literal
 
-from .pages import command_line, page_file
+from .pages import command_line, target
 
 
 def segment_evaluate(
@@ -20,6 +19,8 @@ def segment_evaluate(
     memory: float = 4.0,
     device: str | None = None,
     page: str | None = None,
+    out: str | None = None,
+    report: bool = True,
     json: bool = False,
 ) -> None:
     """Measure how well a network labels points: mean IoU, and IoU per class.
@@ -34,8 +35,10 @@ def segment_evaluate(
         batch: Sets per batch.
         memory: Gigabytes that one pass may need; larger scenes are labelled in tiles.
         device: Device (default: GPU if available).
-        page: HTML file about the answers: classes, confusions, the worst sets, and whether the network is right as
-            often as it says (default: evaluation.html in the folder of a run, if plotly is installed).
+        page: HTML file for the report alone, in place of a folder.
+        out: Folder for report.html and result.json: classes, confusions, the worst sets, and whether the network is
+            right as often as it says (default: the folder `evaluate` of a run, else runs/evaluate-NAME).
+        report: Write them (report.html needs plotly).
         json: Print everything as JSON.
     """
     from json import dumps
@@ -45,7 +48,7 @@ def segment_evaluate(
     from ..weights import find_weights
 
     path = find_weights(weights)
-    to_write, worst, begin = page_file(page, weights), WorstSets(), perf_counter()
+    to_write, worst, begin = target("evaluate", weights, page, out, report), WorstSets(), perf_counter()
     names = tuple(name.strip() for name in without.split(",")) if without else ()
     result = evaluate_points(
         path,
@@ -61,14 +64,14 @@ def segment_evaluate(
     )
     result["weights"] = weights
     print(dumps(result, indent=2) if json else table(result))
-    if to_write is not None:
+    if to_write:
         from ..report.facts import made_now
         from ..report.segment_evaluation_page import write_page
 
         asked = {"data": result["data"], "split": split, "samples": samples, "without": without}
         command = command_line("segment evaluate", weights, **asked)
-        write_page(to_write, {**result, **made_now(command, perf_counter() - begin)}, worst.sets)
-        print(f"{to_write}: written", file=sys.stderr)
+        whole = {**result, **made_now(command, perf_counter() - begin)}
+        to_write.write(whole, lambda file: write_page(file, whole, worst.sets))
 
 
 segment_evaluate.reads_files = True  # type: ignore[attr-defined]

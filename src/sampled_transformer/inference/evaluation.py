@@ -6,7 +6,7 @@ The main figure is one pass. Averages over cycles and votes over augmentations a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,19 @@ from .trained import check_classifier, cycle_probabilities, pick_device, view_of
 ONE_PASS = "one pass"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A classifier, its test split, and its answers in one pass."""
+
+    network: nn.Module
+    model: str
+    view: View
+    pack: Pack
+    probabilities: Tensor  # (shapes, classes)
+    temperature: float
+    where: str  # what is shown as the source of the shapes
+
+
 def evaluate(
     weights: Path,
     source: str | None = None,
@@ -44,6 +57,7 @@ def evaluate(
     batch: int = 64,
     device: str | None = None,
     up: str | None = None,
+    keep: list[Any] | None = None,
 ) -> dict[str, Any]:
     """Evaluate a weights file on the test split of a data set.
 
@@ -56,6 +70,7 @@ def evaluate(
         batch: Shapes per batch.
         device: Device (default: GPU if available).
         up: The axis that is up in a folder of shapes or in a pack (default: as in training, or as the data says).
+        keep: Gets what was asked and the answers of one pass, for a page about them.
     """
     check_counts(samples, votes, batch)
     place = pick_device(device)
@@ -69,6 +84,8 @@ def evaluate(
     ask = Ask(temperature, known)
     passes, cycles = _passes(network, pack, view, samples, votes, batch, place, ask)
     labels = torch.from_numpy(pack.labels)
+    if keep is not None:
+        keep.append(Asked(network, description.model, view, pack, passes[ONE_PASS], temperature, printable(source)))
     matrices = {name: confusion_counts(labels, answer, len(pack.classes)) for name, answer in passes.items()}
     one = matrices[ONE_PASS]
     result = {

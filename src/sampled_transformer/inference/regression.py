@@ -95,16 +95,21 @@ def ask(
     return Answers(source, pack, view.points, target, ways, cycles)
 
 
-def evaluate(weights: Path, source: str | None = None, root: str | None = None, **options: Any) -> dict[str, Any]:
+def evaluate(
+    weights: Path, source: str | None = None, root: str | None = None, keep: list[Any] | None = None, **options: Any
+) -> dict[str, Any]:
     """Evaluate a weights file on the test split of a data set: MAE, RMSE and R^2.
 
     Args:
         weights: The weights file.
         source: Data set (default: the one that the network was trained on).
         root: Folder that holds the data set, if it needs one.
+        keep: Gets the answers, for a page about them.
         options: `samples`, `votes`, `batch`, `device` and `up`, as in `evaluation.evaluate`.
     """
     found = ask(weights, source, root, **options)
+    if keep is not None:
+        keep.append(found)
     target = found.target
     standard = target.standardised(found.pack).labels
     assert standard is not None

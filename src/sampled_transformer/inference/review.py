@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..data import Pack
 from ..support.printable import printable
-from ..training.loading import View
 from ..weights import describe_model
 from .calibration import calibration
 from .critical import critical_shares
-from .evaluation import ask_cycles, load_with_test_split
+from .evaluation import Asked, ask_cycles, load_with_test_split
 from .familiarity import Ask
 from .metrics import confused_pairs, confusion_counts
 from .temperature import temperature_of
@@ -48,17 +46,8 @@ class Confusion:
     other: np.ndarray  # a shape of the second class, (n, 3)
 
 
-@dataclass(frozen=True)
-class Review:
-    """A classifier, its test split, and its answers in one pass."""
-
-    network: nn.Module
-    model: str
-    view: View
-    pack: Pack
-    probabilities: Tensor  # (shapes, classes)
-    temperature: float
-    where: str  # what is shown as the source of the shapes
+class Review(Asked):
+    """What its answers in one pass say about a classifier."""
 
     @classmethod
     def of(
@@ -78,6 +67,11 @@ class Review:
             network, pack, view, view.transforms()[1], 1, batch=64, device=place, ask=Ask(temperature)
         )[0]
         return cls(network, description.model, view, pack, one_pass, temperature, printable(where))
+
+    @classmethod
+    def again(cls, asked: Asked) -> Review:
+        """Look back at what was asked before."""
+        return cls(**vars(asked))
 
     @property
     def labels(self) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,17 @@ from .run_page import read_metrics
 SHOWN = 8  # mixtures
 
 
-def sections(name: str, folder: Path) -> list[str]:
-    """The parts of the page, without its title and how the run was made."""
-    result = json.loads((folder / "result.json").read_text("utf-8"))
-    figures = result["figures"]
+def sections(runs: Mapping[str, Path]) -> list[str]:
+    """The parts of the page, without its title and how the runs were made; the mixtures are of the first one."""
+    results = {name: json.loads((folder / "result.json").read_text("utf-8")) for name, folder in runs.items()}
+    metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
+    name, folder = next(iter(runs.items()))
+    whose = f" ({escape(name)})" if len(runs) > 1 else ""
     return [
-        likelihood_table(name, figures),
+        *(likelihood_table(own, result["figures"]) for own, result in results.items()),
         "<h2>Training</h2>",
-        as_html(curve(read_metrics(folder / "metrics.csv"), figures["oracle_LL0"]), script=True),
-        "<h2>Mixtures</h2>",
+        as_html(curve(metrics, {own: one["figures"]["oracle_LL0"] for own, one in results.items()}), script=True),
+        f"<h2>Mixtures{whose}</h2>",
         "<p>Sets that the network has not seen. Ellipses of two deviations; the colour of a point is its cluster.</p>",
         f'<div class="parts">{"".join(_pictures(folder))}</div>',
     ]
@@ -42,19 +45,22 @@ def likelihood_table(name: str, figures: dict[str, float]) -> str:
     return table(("log-likelihood per point", name, "true mixtures"), rows)
 
 
-def curve(rows: list[dict[str, float]], oracle: float) -> Any:
-    """The log-likelihood per point over the steps, on training sets and on watched ones."""
+def curve(metrics: Mapping[str, Sequence[Mapping[str, float]]], oracles: Mapping[str, float]) -> Any:
+    """The log-likelihood per point over the steps, on watched sets and, of a single run, on training sets."""
     page = graph_objects().Figure()
-    for (key, label), colour in zip((("LL0", "watched sets"), ("train_LL0", "training")), COLOURS, strict=False):
+    keys = (("LL0", "watched sets"), ("train_LL0", "training")) if len(metrics) == 1 else (("LL0", ""),)
+    lines = [(name, rows, key, label) for name, rows in metrics.items() for key, label in keys]
+    for number, (name, rows, key, label) in enumerate(lines):
         found = [(row["step"], row[key]) for row in rows if key in row]
         page.add_scatter(
             x=[step for step, _ in found],
             y=[value for _, value in found],
-            name=label,
+            name=label or name,
             mode="lines+markers",
-            line={"color": colour},
+            line={"color": COLOURS[number % len(COLOURS)]},
         )
-    page.add_hline(y=oracle, line={"color": "#999", "dash": "dot"}, annotation_text="true mixtures")
+    for oracle in dict.fromkeys(oracles.values()):  # runs on the same sets share one
+        page.add_hline(y=oracle, line={"color": "#999", "dash": "dot"}, annotation_text="true mixtures")
     page.update_layout(height=360, template="plotly_white", showlegend=True, margin={"t": 20})
     page.update_xaxes(title="step")
     page.update_yaxes(title="log-likelihood per point")

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..inference.evaluation import Asked
 from ..inference.review import Review
 from ..support.atomic import atomic_write
 from ..support.printable import printable
@@ -15,9 +16,9 @@ from .facts import facts
 from .page import document, table
 
 
-def write_page(path: Path, result: dict[str, Any], review: Review) -> None:
+def write_page(path: Path, result: dict[str, Any], asked: Asked) -> None:
     """Write the page for a result of `evaluate`, and the answers of one pass."""
-    page = evaluation_page(result, review)
+    page = evaluation_page(result, Review.again(asked))
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
 

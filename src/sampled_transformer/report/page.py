@@ -16,6 +16,7 @@ STYLE = """
 :root { color-scheme: light dark; --ink: #222; --paper: #fff; --line: #ddd; --soft: #666; --code: #f3f3f3 }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #ddd; --paper: #16181c; --line: #3a3e45; --soft: #9a9fa8; --code: #24272d }
+  .js-plotly-plot :is(.heatmaplayer, .cbfills) { filter: invert(1) hue-rotate(180deg) } /* from dark to light blue */
 }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
 body { color: var(--ink); background: var(--paper) }

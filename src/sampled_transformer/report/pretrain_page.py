@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from ..data.axes import turn
 from ..inference.reconstruction import reconstruct_points
 from ..inference.trained import view_of
 from ..models.mae import MaskedAutoencoder
+from ..support.printable import printable
 from ..training.loading import load_shapes
 from ..weights import FILE, load_model
 from .clouds import Turnable, side_by_side
@@ -20,25 +23,30 @@ from .run_page import curves, read_metrics
 SHOWN = 2  # shapes
 
 
-def sections(name: str, folder: Path) -> list[str]:
-    """The parts of the page, without its title and how the run was made."""
-    result = json.loads((folder / "result.json").read_text("utf-8"))
-    rows = read_metrics(folder / "metrics.csv")
-    last = rows[-1]
-    probed = [row for row in rows if "probe_accuracy" in row]
-    probe = f"{100 * probed[-1]['probe_accuracy']:.2f} %" if probed else "-"
-    cells = (name, f"{last['train_loss']:.5f}", probe, f"{last['epoch']:.0f}", f"{result['parameters']:,}")
+def sections(runs: Mapping[str, Path]) -> list[str]:
+    """The parts of the page, without its title and how the runs were made; the reconstructions are of the first one."""
+    results = {name: json.loads((folder / "result.json").read_text("utf-8")) for name, folder in runs.items()}
+    metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
+    probed = {name: [row for row in rows if "probe_accuracy" in row] for name, rows in metrics.items()}
+    cells = []
+    for name, result in results.items():
+        last, probes = metrics[name][-1], probed[name]
+        probe = f"{100 * probes[-1]['probe_accuracy']:.2f} %" if probes else "-"
+        numbers = (f"{last['train_loss']:.5f}", probe, f"{last['epoch']:.0f}", f"{result['parameters']:,}")
+        cells.append((name, printable(Path(result["data"]).name), *numbers))
     body = [
-        table(("run", "loss", "linear probe", "epochs", "parameters"), [cells]),
+        table(("run", "data", "loss", "linear probe", "epochs", "parameters"), cells),
         "<h2>Pre-training</h2>",
-        as_html(curves({name: rows}, "train_loss", "Chamfer loss of the masked groups"), script=True),
+        as_html(curves(metrics, "train_loss", "Chamfer loss of the masked groups"), script=True),
     ]
-    if probed:
-        body.append(as_html(curves({name: probed}, "probe_accuracy", "linear probe on training shapes", percent=True)))
-    return [*body, *_reconstructions(folder, result["data"])]
+    if any(probed.values()):
+        known = {name: rows for name, rows in probed.items() if rows}
+        body.append(as_html(curves(known, "probe_accuracy", "linear probe on training shapes", percent=True)))
+    name, folder = next(iter(runs.items()))
+    return [*body, *_reconstructions(folder, results[name]["data"], f" ({escape(name)})" if len(runs) > 1 else "")]
 
 
-def _reconstructions(folder: Path, source: str) -> list[str]:
+def _reconstructions(folder: Path, source: str, whose: str) -> list[str]:
     """A few training shapes: what the network saw and rebuilt, beside the whole."""
     network, description = load_model(folder / FILE)
     assert isinstance(network, MaskedAutoencoder)
@@ -48,7 +56,8 @@ def _reconstructions(folder: Path, source: str) -> list[str]:
         pack = load_shapes(source, data.get("root"), "train", view.points)
     except (ValueError, OSError):  # the data is no longer there
         return []
-    body = ["<h2>Reconstructions</h2>", "<p>Shapes of the training split; the network sees the visible points.</p>"]
+    note = "<p>Shapes of the training split; the network sees the visible points.</p>"
+    body = [f"<h2>Reconstructions{whose}</h2>", note]
     for number in np.linspace(0, len(pack) - 1, SHOWN).round().astype(int).tolist():
         points, _ = view.transforms()[1](pack.batch([number]).points)
         clouds = reconstruct_points(network.eval(), points[0])

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..inference.regression import Answers, ask
+from ..support.atomic import atomic_write
+from ..support.printable import printable
 from .clouds import drawing
-from .page import COLOURS, as_html, graph_objects
+from .facts import facts
+from .page import COLOURS, as_html, document, graph_objects, table
 from .run_page import curves, figures_table
 
 MOST = 24  # pictures
@@ -33,9 +36,34 @@ def sections(
         "<h2>Training</h2>",
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
         as_html(curves(metrics, "test_mae", f"mean absolute error on test ({escape(found.target.name)})")),
+        *about_answers(found, whose),
+    ]
+
+
+def write_page(path: Path, result: dict[str, Any], found: Answers) -> None:
+    """Write the page for a result of `regression.evaluate`, and the answers."""
+    title = f"{printable(Path(result['weights']).name)} on {printable(Path(result['data']).name)}"
+    rows = [
+        (way, f"{row['mae']:.4g}", f"{row['rmse']:.4g}", f"{row['r2']:.4f}") for way, row in result["figures"].items()
+    ]
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(printable(result['target']))} of {result['shapes']} test shapes, "
+        f"{result['points']} points each.</p>",
+        table(("answers", "MAE", "RMSE", "R²"), rows),
+        *about_answers(found, script=True),
+        *facts({title: result}, {}),
+    ]
+    with atomic_write(path) as file:
+        file.write(document(title, body).encode("utf-8"))
+
+
+def about_answers(found: Answers, whose: str = "", script: bool = False) -> list[str]:
+    """The parts of a page about the answers of one network. `script` embeds plotly's script into the first figure."""
+    return [
         f"<h2>Answers{whose}</h2>",
         '<p class="note">One dot per test shape. Without errors, all dots would lie on the line.</p>',
-        as_html(scatter(found)),
+        as_html(scatter(found), script),
         f"<h2>Largest errors{whose}</h2>",
         f"<p>Of {len(found.pack)} test shapes, largest first.</p>",
         f'<div class="parts">{"".join(figures(found))}</div>',

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from ..inference.robustness import table
 from ..support.atomic import atomic_write
+from ..support.printable import printable
+from .facts import facts
 from .page import COLOURS, as_html, document, graph_objects
 
 
@@ -28,14 +31,12 @@ def robustness_page(result: dict[str, Any]) -> str:
         "then treated as <code>predict</code> treats a file: as many points as the network reads, normalised. The "
         f"dotted line is the accuracy on clean shapes, {100 * result['clean']['accuracy']:.1f} %.</p>",
     ]
-    if "command" in result:
-        body.append(f"<p><code>{escape(result['command'])}</code></p>")
     for number, curve in enumerate(result["corruptions"].values()):
         body.append(f"<h2>{escape(curve['title'])}</h2>")
         body.append(as_html(diagram(curve, result["clean"]["accuracy"]), script=number == 0))
         for row in curve["left_out"]:
             body.append(f'<p class="note">{row["severity"]} left out, because {escape(row["reason"])}.</p>')
-    return document(title, [*body, f"<pre>{escape(table(result))}</pre>"])
+    return document(title, [*body, f"<pre>{escape(table(result))}</pre>", *facts({title: result}, {})])
 
 
 def diagram(curve: dict[str, Any], clean: float) -> Any:
@@ -55,10 +56,33 @@ def diagram(curve: dict[str, Any], clean: float) -> Any:
             hovertemplate="%{x}: %{y:.1%}<extra></extra>",
         )
     page.add_hline(y=clean, line={"color": "#999", "dash": "dot"})
+    _axes(page, curve["unit"], x)
+    return page
+
+
+def beside(curves: Mapping[str, dict[str, Any]]) -> Any:
+    """Accuracy against severity of one corruption, one line per network."""
+    page = graph_objects().Figure()
+    for number, (name, curve) in enumerate(curves.items()):
+        page.add_scatter(
+            x=[row["severity"] for row in curve["levels"]],
+            y=[row["accuracy"] for row in curve["levels"]],
+            mode="lines+markers",
+            name=printable(name),
+            line={"color": COLOURS[number % len(COLOURS)]},
+            hovertemplate="%{x}: %{y:.1%}<extra></extra>",
+        )
+    first = next(iter(curves.values()))
+    severities = dict.fromkeys(row["severity"] for curve in curves.values() for row in curve["levels"])
+    _axes(page, first["unit"], list(severities))
+    page.update_layout(showlegend=True)
+    return page
+
+
+def _axes(page: Any, unit: str, x: list[Any]) -> None:
     kinds = any(isinstance(level, str) for level in x)
-    spread = not kinds and x and min(x) > 0 and max(x) / min(x) >= 8 and max(x) > 1 and "degrees" not in curve["unit"]
+    spread = not kinds and x and min(x) > 0 and max(x) / min(x) >= 8 and max(x) > 1 and "degrees" not in unit
     page.update_layout(template="plotly_white", height=380, width=640, margin={"t": 20})
     ticks = {"type": "log", "tickvals": x} if spread else {}
-    page.update_xaxes(title=curve["unit"], **ticks)
+    page.update_xaxes(title=unit, **ticks)
     page.update_yaxes(title="accuracy", range=[0, 1.03], tickformat=".0%")
-    return page

@@ -15,19 +15,19 @@ from typing import Any
 from ..support.atomic import atomic_write
 from ..support.printable import brief, printable
 from .facts import facts
+from .kinds import EVALUATIONS, TRAININGS, one_kind
 from .page import COLOURS, as_html, document, graph_objects, percent_axis, table
 
 COLUMNS: Mapping[str, Callable[[Mapping[str, float]], str]] = {  # of the table of figures, from the last epoch
     "test accuracy": lambda row: f"{100 * row['test_accuracy']:.2f} %",
     "mean over classes": lambda row: f"{100 * row['test_mean_class_accuracy']:.2f} %",
 }
-COMPARED = {"train", "segment train"}  # commands whose runs may share a page
 
 
 def write_report(
     path: Path, runs: Mapping[str, Path], title: str, first: Sequence[str] = (), last: Sequence[str] = ()
 ) -> None:
-    """Write the page for finished runs. It shows the confusion matrix and the mistakes of the first one.
+    """Write the page for finished runs, or for evaluations. It shows the mistakes of the first run.
 
     Args:
         path: The file to write.
@@ -42,15 +42,13 @@ def write_report(
 
 def report(runs: Mapping[str, Path], title: str, first: Sequence[str] = (), last: Sequence[str] = ()) -> str:
     """The page as HTML; see `write_report`."""
-    kinds = {kind_of(folder) for folder in runs.values()}
-    if len(kinds) > 1:
-        raise ValueError(f"runs: expected runs of one command, got {' and '.join(sorted(kinds))}")
-    if not kinds <= COMPARED:
-        return _other_page(kinds.pop(), runs, title)
+    kind = one_kind(runs.values())
+    if kind not in TRAININGS:
+        return _other_page(kind, runs, title)
     results = {name: _result(folder) for name, folder in runs.items()}
     metrics = {name: read_metrics(folder / "metrics.csv") for name, folder in runs.items()}
     whose = f" ({escape(next(iter(runs)))})" if len(runs) > 1 else ""
-    if kinds == {"segment train"}:
+    if kind == "segment train":
         from .segment_page import sections as segment_sections
 
         shown = segment_sections(runs, results, metrics, whose)
@@ -63,27 +61,13 @@ def report(runs: Mapping[str, Path], title: str, first: Sequence[str] = (), last
     return document(title, [f"<h1>{escape(title)}</h1>", *first, *shown, *last, *facts(results, runs)])
 
 
-def kind_of(folder: Path) -> str:
-    """The command that made a run, such as "train", "fewshot" or "segment train"; "train" if nobody knows."""
-    try:
-        command = json.loads((folder / "result.json").read_text("utf-8"))["command"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return "train"  # whose page says what is missing
-    known = [kind for kind in ("pretrain", "fewshot", "cluster train", "segment train") if f" {kind} " in f"{command} "]
-    return known[0] if known else "train"
-
-
 def _other_page(kind: str, runs: Mapping[str, Path], title: str) -> str:
-    """The page of a run that is no training of classes or numbers."""
-    from . import cluster_page, fewshot_page, pretrain_page
+    """The page of runs that are no training of classes or numbers, or of evaluations."""
+    from . import cluster_page, comparison, fewshot_page, pretrain_page
 
-    if len(runs) > 1:
-        raise ValueError(f"runs: expected one run of {kind}, because such runs are not compared, got {len(runs)}")
     modules = {"pretrain": pretrain_page, "fewshot": fewshot_page, "cluster train": cluster_page}
-    (name, folder), *_ = runs.items()
-    body = modules[kind].sections(name, folder)
-    result = json.loads((folder / "result.json").read_text("utf-8"))
-    return document(title, [f"<h1>{escape(title)}</h1>", *body, *facts({name: result}, runs)])
+    body = comparison.sections(kind, runs) if kind in EVALUATIONS else modules[kind].sections(runs)
+    return document(title, [f"<h1>{escape(title)}</h1>", *body, *facts(comparison.read(runs), runs)])
 
 
 def _target(results: Mapping[str, dict[str, Any]]) -> str | None:

@@ -15,12 +15,14 @@ import torch
 from lightning.pytorch import Trainer
 from torch import nn
 
+from .. import __version__
 from ..data import Pack
 from ..data.sources.fewshot import Fold, fold
 from ..inference.metrics import accuracies, confusion_counts
 from ..inference.probe import features_of
 from ..inference.probe import fit as fit_regression
 from ..inference.trained import cycle_probabilities, view_of
+from ..support.machine import machine
 from ..support.printable import printable
 from ..support.safetensors_file import tensor_digest
 from ..support.signals import Stopped
@@ -227,4 +229,6 @@ def summary(settings: FewShotSettings, folds: list[dict[str, Any]]) -> dict[str,
         "figures": figures,
         "folds": folds,
         "seconds": round(sum(one["seconds"] for one in folds), 3),
+        "machine": machine(),
+        "versions": {"sampled_transformer": __version__, "torch": torch.__version__},
     }

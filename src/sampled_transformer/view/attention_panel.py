@@ -11,6 +11,7 @@ import numpy as np
 from ..inference.critical import nearest
 from . import texts
 from .attending import LayerPairs, Pass, one_pass, receptive_fields
+from .camera import BESIDE
 from .colours import ASKING, FADED, PLAIN, READ, lightened, scaled, shaded
 from .drawing import point_size
 
@@ -25,8 +26,6 @@ DEEPEST, MOST_CYCLES = 12, 8
 STEP = 0.7  # seconds per step of the play
 READING = ("reading", "weights", "asking")  # what is drawn about a clicked point
 UP = np.array([0.0, 0.0, 1.0])
-BESIDE = np.array([-2.2, 0.0, 0.0])  # where dense attention is drawn: the panel hides the right of the scene
-WIDE = np.array([0.6, -3.5, 1.1])  # the eye that sees both
 
 
 class AttentionPanel:
@@ -50,6 +49,7 @@ class AttentionPanel:
             self.layer = gui.add_dropdown("Layer", ("-",))
             self.head = gui.add_dropdown("Head", (MEAN,))
             self.colour = gui.add_dropdown("Colour by", (PLAINLY, RECEIVED, SHARE, FIELD))
+            self.scale = gui.add_html("")
             self.again = gui.add_button("Draw another cycle", icon=visitor.icon("REFRESH"))
         with gui.add_folder("Receptive field", expand_by_default=False):
             self.field = gui.add_html(texts.paragraph("Which points reach a point through several layers."))
@@ -124,7 +124,7 @@ class AttentionPanel:
         return next((layer for number, layer in enumerate(layers) if self._title(number) == self.layer.value), None)
 
     def _title(self, number: int) -> str:
-        return f"{number + 1}: {self._pass().layers[number].name.removesuffix('.attention')}"
+        return f"{number + 1} ({self._pass().layers[number].name.removesuffix('.attention')})"
 
     def _chosen_head(self) -> int | None:
         return None if self.head.value == MEAN else int(self.head.value.removeprefix("head ")) - 1
@@ -136,16 +136,24 @@ class AttentionPanel:
 
     def _colours(self, points: np.ndarray) -> np.ndarray:
         layer, seen = self._chosen_layer(), self._pass()
+        self.scale.content = ""
         if self.colour.value == RECEIVED and layer is not None:
-            return scaled(layer.received(self._chosen_head())[nearest(points, layer.positions)])
+            received = layer.received(self._chosen_head())
+            self._say_scale(f"{received.min():.2f}", f"{received.max():.2f}", "the sum of the weights it is read with")
+            return scaled(received[nearest(points, layer.positions)])
         if self.colour.value == SHARE and seen.shares is not None:
-            return scaled(np.sqrt(seen.shares)[nearest(points, seen.centres)])  # most shares are small
+            shares = seen.shares
+            self._say_scale(f"{100 * shares.min():.2f} %", f"{100 * shares.max():.2f} %", "what a point gave to it")
+            return scaled(np.sqrt(shares)[nearest(points, seen.centres)])  # most shares are small
         if self.colour.value == FIELD:
             return self._field_colours(points, self._fields()[int(self.depth.value)])
         normals = None if self.visitor.prepared is None else self.visitor.prepared.normals
         facing = None if normals is None else self.visitor.drawn(normals.numpy())
         plain = shaded(self.visitor.drawn(points), facing)
         return plain if self.point is None else lightened(plain)
+
+    def _say_scale(self, least: str, most: str, what: str) -> None:
+        self.scale.content = texts.paragraph(f"Dark: {least}, bright: {most}; {what}.", kind="scale")
 
     def _draw_reading(self, points: np.ndarray) -> None:
         layer = self._chosen_layer()
@@ -164,7 +172,11 @@ class AttentionPanel:
         keys, weights = layer.read_by(token, self._chosen_head())
         keys, weights = keys[:MOST_KEYS], weights[:MOST_KEYS]
         self.said.content = texts.reading(
-            token, zip(keys.tolist(), weights.tolist(), strict=True), self.layer.value, self.head.value, self.seed
+            token,
+            zip(keys.tolist(), weights.tolist(), strict=True),
+            f"layer {self.layer.value}",
+            self.head.value,
+            self.seed,
         )
         places, radius = self.visitor.drawn(layer.positions), 1.2 * point_size(len(points))
         ends, begin = places[keys], places[token]
@@ -208,7 +220,7 @@ class AttentionPanel:
             titles = [f"sampled: {count} of {n}", f"dense: {n if depth else 1} of {n}"]
             self.drawing.labels("dense title", titles, np.stack([1.1 * UP, BESIDE + 1.1 * UP]))
             if not self.wide:
-                self.visitor.look(0.4 * BESIDE, WIDE)
+                self.visitor.look_at_two()
         self.wide = bool(self.beside.value)
         layers, cycles = (
             f"{count} {word}{'' if count == 1 else 's'}"

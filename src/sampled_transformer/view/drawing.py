@@ -1,21 +1,19 @@
-"""Draw points and lines in one visitor's scene. Large clouds have levels of detail."""
+"""Draw points and lines in one visitor's scene. Of a large cloud a browser draws as much as it can."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-# Points of a large cloud that are drawn. A slow browser, or one that has not yet shown that it is fast, is given the
-# first number in movement and the last one at rest; a fast one the second number in movement, and all points at rest.
-LEVELS = (20_000, 60_000, 300_000)
-IN_MOVEMENT, AT_REST = {False: 0, True: 1}, {False: 2, True: 3}  # the last level that is drawn, by whether it is fast
-FAST = 0.08  # seconds between two movements of the camera in a fast browser
-REST = 0.35  # seconds without a movement after which all points are drawn
-LONGEST_REST = 3.0  # the same for a browser that draws slowly, whose movements come seconds apart
+from .budget import Budget
+
+PARTS = tuple(2_500 * 2**number for number in range(10))  # a large cloud is cut after so many points
+LARGE = 5_000  # points up to which a cloud is one part
+LARGEST_POINT = 3.0  # times its size at rest that a point may have while few are drawn
 
 
 class Drawing:
@@ -23,47 +21,44 @@ class Drawing:
 
     Args:
         client: viser's handle of the visitor.
+        tell: Called with what to say about points that are not drawn, or with nothing.
     """
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    def __init__(self, client: Any, tell: Callable[[str], None] = lambda _: None) -> None:
+        self.client, self.tell = client, tell
         self.handles: dict[str, list[Any]] = {}
-        self.large: set[str] = set()  # clouds with levels of detail; their handles are the levels
-        self.level = AT_REST[False]  # the last level that is drawn
+        self.large: dict[str, float] = {}  # clouds in parts, and the size of their points; their handles are the parts
+        self.budget = Budget()
+        self.points = self.budget.resting  # of a large cloud that are drawn now, at most
+        self.turning = False  # whether the camera moves
         self.hidden: set[str] = set()
         self.lock = threading.RLock()
         self.timer: threading.Timer | None = None
-        self.moved = 0.0  # when the camera last moved
-        self.pace: float | None = None  # seconds between its movements; None if nobody knows
         client.camera.on_update(lambda _: self._moved())
 
     def cloud(self, name: str, points: np.ndarray, colours: np.ndarray, size: float) -> None:
         """Draw points (n, 3) with colours (n, 3), in place of what was drawn under this name.
 
-        Of a large cloud we draw a random part while the camera moves, more when it rests, and all of it if the browser
-        has shown that it is fast.
+        Of a large cloud we draw as many random points as the browser draws fluently while the camera moves, and as many
+        as it has time for at rest.
         """
         points = np.asarray(points, np.float32)
         with self.lock:
             order = np.arange(len(points))
-            if len(points) > LEVELS[0]:
+            if len(points) > LARGE:
                 order = np.random.default_rng(0).permutation(len(points))
-            levels = [rows for rows in np.split(order, LEVELS) if len(rows)]
+            parts = [rows for rows in np.split(order, PARTS if len(points) > LARGE else ()) if len(rows)]
             self.remove(name)
             own = {"point_size": size, "point_shape": "circle", "precision": "float32"}
             add = self.client.scene.add_point_cloud
             self.handles[name] = [
-                add(f"/{name}" if level == 0 else f"/{name}/{level}", points[rows], colours[rows], **own)
-                for level, rows in enumerate(levels or [order])
+                add(f"/{name}" if part == 0 else f"/{name}/{part}", points[rows], colours[rows], **own)
+                for part, rows in enumerate(parts or [order])
             ]
-            if len(levels) > 1:
-                self.large.add(name)
+            if len(parts) > 1:
+                self.large[name] = size
             self._settle(name)
-
-    def colour(self, name: str, colours: np.ndarray) -> None:
-        """Colour the points of a small cloud anew, without sending their places again."""
-        with self.lock:
-            self.handles[name][0].colors = np.asarray(colours, np.uint8)
+            self._tell()
 
     def lines(self, name: str, begin: np.ndarray, ends: np.ndarray, colours: np.ndarray, width: float) -> None:
         """Draw lines from one point (3,), or as many (n, 3), to others (n, 3), of one colour (n, 3) each."""
@@ -120,7 +115,7 @@ class Drawing:
     def remove(self, name: str) -> None:
         """Remove what was drawn under a name, if anything was."""
         with self.lock:
-            self.large.discard(name)
+            self.large.pop(name, None)
             for handle in reversed(self.handles.pop(name, [])):
                 handle.remove()
 
@@ -132,42 +127,57 @@ class Drawing:
                 self.timer.cancel()
 
     def _settle(self, name: str) -> None:
-        for level, handle in enumerate(self.handles.get(name, [])):
-            handle.visible = name not in self.hidden and (name not in self.large or level <= self.level)
+        """Show the parts of a cloud that are within the budget, or everything else that has this name."""
+        drawn = 0
+        for part, handle in enumerate(self.handles.get(name, [])):
+            drawn += len(handle.points) if name in self.large else 0
+            handle.visible = name not in self.hidden and (part == 0 or name not in self.large or drawn <= self.points)
+        if name in self.large:
+            self._fill_gaps(name)
+
+    def _count(self, name: str) -> int:
+        return sum(len(handle.points) for handle in self.handles[name])
+
+    def _fill_gaps(self, name: str) -> None:
+        """Fewer points are larger, so that the cloud stays a surface; squares cost a browser less than circles."""
+        shown = [handle for handle in self.handles[name] if handle.visible]
+        drawn = max(sum(len(handle.points) for handle in shown), 1)
+        share = drawn / self._count(name)
+        grown = min(share**-0.5, LARGEST_POINT)
+        for handle in shown:
+            handle.point_size = self.large[name] * grown
+            handle.point_shape = "square" if self.turning and share < 1 else "circle"
 
     def _moved(self) -> None:
-        """Hide the finer levels, and show them again when the camera has rested for a while."""
+        """Draw fewer points, and more again when the camera has rested for a while."""
         with self.lock:
-            patience = self._patience(time.monotonic())
             if not self.large:
                 return
-            self._draw_to(IN_MOVEMENT[self._is_fast()])
+            self.budget.move(time.monotonic(), max(map(self._count, self.large)))
+            self._draw(self.budget.moving, turning=True)
             if self.timer is not None:
                 self.timer.cancel()
-            self.timer = threading.Timer(patience, self._rested)
+            self.timer = threading.Timer(self.budget.patience(), self._rested)
             self.timer.daemon = True
             self.timer.start()
 
-    def _patience(self, now: float) -> float:
-        """How long to wait for the next movement: longer where a frame takes long, or every pause would look like rest.
-
-        Drawing all points between two movements would make the next frame slower still.
-        """
-        gap, self.moved = now - self.moved, now
-        if gap < LONGEST_REST:  # else it is a new movement
-            self.pace = gap if self.pace is None else max(gap, 0.7 * self.pace)
-        return float(np.clip(3 * (self.pace or 0.0), REST, LONGEST_REST))
-
     def _rested(self) -> None:
         with self.lock:
-            self._draw_to(AT_REST[self._is_fast()])
+            self._draw(self.budget.resting, turning=False)
+            self._tell()
 
-    def _is_fast(self) -> bool:
-        return self.pace is not None and self.pace < FAST
+    def _tell(self) -> None:
+        """Say how many points this browser does not draw, even at rest."""
+        for name in self.large:
+            drawn, count = sum(len(one.points) for one in self.handles[name] if one.visible), self._count(name)
+            if drawn < count and name not in self.hidden:
+                self.tell(f"{drawn:,} of {count:,} points are drawn: so many this browser draws in time.")
+                return
+        self.tell("")
 
-    def _draw_to(self, level: int) -> None:
-        if level != self.level:
-            self.level = level
+    def _draw(self, points: int, turning: bool) -> None:
+        if (points, turning) != (self.points, self.turning):
+            self.points, self.turning = points, turning
             for name in self.large:
                 self._settle(name)
 

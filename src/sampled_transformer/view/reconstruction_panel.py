@@ -8,13 +8,12 @@ import numpy as np
 
 from ..inference.reconstruction import reconstruct_points
 from . import texts
+from .camera import BESIDE
 from .colours import ASKING, READ, all_the_same
 from .drawing import point_size
 
 if TYPE_CHECKING:
     from .visitor import Visitor
-
-LEFT = np.array([-2.2, 0.0, 0.0])
 
 
 class ReconstructionPanel:
@@ -47,7 +46,7 @@ class ReconstructionPanel:
             clouds = reconstruct_points(page.trained.network, prepared.points, float(self.ratio.value), self.seed)  # type: ignore[arg-type]
         points = self.visitor.drawn(np.vstack([clouds.visible, clouds.rebuilt]))
         colours = np.vstack([all_the_same(len(clouds.visible), READ), all_the_same(len(clouds.rebuilt), ASKING)])
-        self.drawing.cloud("rebuilt", points + LEFT, colours, point_size(len(points)))
+        self.drawing.cloud("rebuilt", points + BESIDE, colours, point_size(len(points)))
         share = f"{clouds.masked} of {clouds.groups} groups masked"
         self.said.content = texts.paragraph(
             f"{share} and rebuilt; Chamfer-L2 {clouds.loss:.5f}",

@@ -17,6 +17,7 @@ from ..inference.prepared import Prepared
 from ..inference.segmentation import point_view_of
 from . import texts
 from .attention_panel import AttentionPanel
+from .camera import ABOVE, ASIDE, BESIDE, NEAR, PHONE, WIDE, above_the_panel
 from .colours import FADED, all_the_same
 from .drawing import Drawing
 from .mixture_panel import MixturePanel
@@ -31,9 +32,6 @@ AS_IT_IS, AUTO = "as in the file", "auto"
 SAMPLES = 8  # cycles per answer
 TOP = 5  # classes of an answer
 MOST_DRAWN_FACES = 300_000
-LOOK_FROM = (1.1, -2.1, 0.95)  # the eye, where z is up
-ASIDE = np.array([0.25, 0.12, 0.0])  # what it looks at: the panel hides the right of the scene
-NARROW = 700  # pixels
 PREVIOUS, NEXT, RANDOM = "Previous", "Next", "Random"
 
 
@@ -51,7 +49,7 @@ class Visitor:
         self.prepared: Prepared | None = None
         self.lock = threading.RLock()
         self.gone = threading.Event()
-        self.drawing = Drawing(client)
+        self.drawing = Drawing(client, self._say_what_is_missing)
         self.up = _network_up(page)
         self._look()
         with self.lock:
@@ -105,6 +103,10 @@ class Visitor:
         message = " ".join(message.split())
         self.status.content = texts.problem(message)
         self.client.add_notification("Sorry", message, color="red", auto_close_seconds=12)
+
+    def _say_what_is_missing(self, text: str) -> None:
+        if self.missing.content != (said := texts.paragraph(text, kind="missing") if text else ""):
+            self.missing.content = said
 
     def unit(self) -> str:
         """The unit of length of the file, as the visitor says."""
@@ -177,6 +179,7 @@ class Visitor:
         self.units = gui.add_dropdown("Unit", (UNKNOWN, *UNITS), hint="The unit of length of the file.")
         self.whole = gui.add_checkbox("Show the file itself", False)
         self.about = gui.add_html("")
+        self.missing = gui.add_html("")
         plain = self.page.kind != "clusters"
         for control in (self.ups, self.units):
             control.visible = plain
@@ -285,18 +288,25 @@ class Visitor:
             self.attention.select(point)
 
     def _look(self) -> None:
-        """Put the eye where the shape is seen from the front right and slightly above, or above the plane."""
-        plane = self.page.kind == "clusters"
-        eye = np.array([0.0, -0.01, 3.2]) if plane else np.array(LOOK_FROM)
-        if self.client.camera.image_width >= NARROW:
-            self.look(ASIDE, eye)
-        else:  # on a phone the panel is below
-            self.look(np.array([0.0, -0.9, 0.0]) if plane else np.array([0.0, 0.0, -1.1]), 1.9 * eye)
+        """Show the whole of what will be drawn."""
+        if self.page.kind == "features":  # the rebuilt shape is beside it
+            self.look_at_two()
+        else:
+            self.look(np.zeros(3) if self._is_phone() else ASIDE, ABOVE if self.page.kind == "clusters" else NEAR)
+
+    def look_at_two(self) -> None:
+        """Show two shapes side by side: left of the panel, or above it on a phone."""
+        self.look(BESIDE / 2 if self._is_phone() else np.zeros(3), WIDE)
 
     def look(self, at: np.ndarray, eye: np.ndarray) -> None:
         """Turn the camera to a place, as seen from `eye` beside that place."""
         camera = self.client.camera
+        if self._is_phone():
+            at, eye = above_the_panel(at, eye, camera.fov)
         camera.up_direction, camera.position, camera.look_at = (0.0, 0.0, 1.0), at + eye, at
+
+    def _is_phone(self) -> bool:
+        return self.client.camera.image_width < PHONE
 
     def _theme(self, dark: bool) -> None:
         self.client.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
