@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,6 +152,12 @@ def test_the_receptive_field_plays(visits: Visits, desktop: Any) -> None:
     wait_for(lambda: "3 layers, 1 cycle:" in said(desktop, "field"))
 
 
+def fewest_while_turning(driver: Any) -> float:
+    frames(driver)
+    drag(driver, 4)
+    return min((points for _, points in frames(driver)), default=math.inf)
+
+
 def test_a_large_cloud_has_fewer_points_while_it_turns_and_all_of_them_at_rest(
     visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,11 +172,9 @@ def test_a_large_cloud_has_fewer_points_while_it_turns_and_all_of_them_at_rest(
             visitor.drawing.cloud("large", cloud, np.full((50_000, 3), 90, np.uint8), 0.01)
         wait_for(lambda: any(points >= 50_000 for _, points in frames(driver)))
         time.sleep(1)
-        frames(driver)
-        drag(driver, 4)
-        turning = [points for _, points in frames(driver)]
-        assert min(turning) < 6_000  # the first parts, and the shape of the page
-        wait_for(lambda: any(points >= 50_000 for _, points in frames(driver)))  # at rest
+        # The first parts, and the shape of the page. A busy machine draws so few frames that one drag may be too short.
+        wait_for(lambda: fewest_while_turning(driver) < 6_000, 120)
+        wait_for(lambda: any(points >= 50_000 for _, points in frames(driver)), 120)  # at rest
 
 
 @pytest.mark.parametrize(
