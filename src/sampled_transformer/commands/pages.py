@@ -12,7 +12,6 @@ from shlex import quote
 from typing import Any
 
 from ..support.printable import printable
-from ..weights import FILE
 
 PAGE, FIGURES = "report.html", "result.json"
 RUNS = "runs"  # where measurements go that belong to no run
@@ -101,6 +100,8 @@ def target(
 
 def usual_folder(what: str, about: str) -> Path:
     """The folder of a measurement if the user names none."""
+    from ..weights import FILE  # loads torch, which not every command needs
+
     place = Path(about)
     if place.is_dir():
         return place / what
