@@ -173,10 +173,15 @@ class Stage(nn.Module):
         # A group at one place has no radius; the gradient of almost nothing would be infinite.
         apart = squared > torch.finfo(squared.dtype).tiny ** 0.8
         offset = offset / torch.where(apart, squared, 1).sqrt()
-        whole = self.training or torch.is_grad_enabled() or torch.compiler.is_compiling()
+        whole = self.training or torch.is_grad_enabled() or torch.compiler.is_compiling() or self._is_watched()
         if whole or x.device.type != "cpu" or len(x) == 0 or torch.is_autocast_enabled("cpu"):
             return centres, self._merged(self.point(x), rows, offset)
         return centres, self._merged_in_evaluation(x, rows, offset)
+
+    def _is_watched(self) -> bool:
+        """Whether a hook waits for a layer that `_merged_in_evaluation` does not call."""
+        layers = self.point, self.offset, self.first_norm
+        return any(layer._forward_hooks or layer._forward_pre_hooks for layer in layers)
 
     def _merged(self, known: Tensor, rows: Tensor, offset: Tensor) -> Tensor:
         """W_1 x (batch, n, width), rows (batch, m * k) of it and offsets (batch, m, k, 3) -> y, (batch, m, width)."""
@@ -205,7 +210,7 @@ class Stage(nn.Module):
         for own, some, ways in zip(known.unbind(0), rows.unbind(0), offset.flatten(1, 2).unbind(0), strict=True):
             y = own.index_select(0, some).addmm_(ways, towards).relu_()
             largest.append(self.merge(y).view(m, k, -1).amax(1))
-        merged: Tensor = self.second_norm(torch.cat(largest)).relu_().unflatten(0, (len(x), m))
+        merged: Tensor = self.second_norm(torch.cat(largest)).relu().unflatten(0, (len(x), m))  # hooks keep the norm
         return merged
 
 
