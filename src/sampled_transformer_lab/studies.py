@@ -395,7 +395,6 @@ STUDIES = {
             ),
         },
         kind="calibration",
-        keyed_by="places",
     ),
     "variants-bricks": Study(
         "Sampled attention beyond the paper: a wide search on bricks, 256 points, 10 epochs",

@@ -64,6 +64,25 @@ def test_what_to_do_about_strangers_is_said_once(
         assert captured.err == f"note: what looks like nothing {weights} knows may {first}{reasons}\n"
 
 
+def test_by_default_two_networks_are_asked_and_the_answer_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trimesh.creation.cylinder(0.3, 2).export(tmp_path / "dense.off")
+    np.save(tmp_path / "sparse.npy", np.random.default_rng(0).normal(size=(300, 3)))
+    files = [str(tmp_path / "dense.off"), str(tmp_path / "sparse.npy")]
+    assert main(["predict", *files, "--json", "--samples", "1", "--workers", "0"]) == 0
+    both = json.loads(capsys.readouterr().out)
+    alone = {}
+    for name in ("modelnet40-points", "modelnet40-robust"):
+        assert main(["predict", *files, "--json", "--samples", "1", "--workers", "0", "--weights", name]) == 0
+        alone[name] = json.loads(capsys.readouterr().out)
+    dense = {name: answers[0]["classes"] for name, answers in alone.items()}
+    surer = max(dense, key=lambda name: dense[name][0]["probability"])
+    assert [answer["weights"] for answer in both] == [surer, "modelnet40-robust"]
+    assert both[0]["classes"] == dense[surer]
+    assert both[1]["classes"] == alone["modelnet40-robust"][1]["classes"]
+
+
 def test_answers_as_json(classifier: Path, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", str(files / "0.npy"), "--weights", str(classifier), "--json"]) == 0
     (answer,) = json.loads(capsys.readouterr().out)

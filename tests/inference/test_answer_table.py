@@ -8,7 +8,7 @@ from sampled_transformer.inference.answers import Answer, Measurement
 
 def answer(file: str, *names: str) -> Answer:
     rows = [{"class": name, "probability": 0.5, "spread": 0.1} for name in names]
-    return Answer(file, rows, ["one note", "another"], up="y", familiar=True, strangeness=0.25)
+    return Answer(file, rows, ["one note", "another"], up="y", familiar=True, strangeness=0.25, weights="one")
 
 
 def test_files_without_an_answer_wait_for_the_columns() -> None:
@@ -20,11 +20,11 @@ def test_files_without_an_answer_wait_for_the_columns() -> None:
     rows = list(csv.reader(text.splitlines()))
     assert rows[0] == [
         *("file", "class", "probability", "spread", "class_2", "probability_2", "spread_2"),
-        *("familiar", "strangeness", "up", "notes", "error"),
+        *("familiar", "strangeness", "weights", "up", "notes", "error"),
     ]
-    assert rows[1] == ["bad.off", *[""] * 10, "bad.off: empty file"]
+    assert rows[1] == ["bad.off", *[""] * 11, "bad.off: empty file"]
     assert rows[2] == [
-        *("good, really.off", "chair", "0.5", "0.1", "table", "0.5", "0.1", "True", "0.25", "y"),
+        *("good, really.off", "chair", "0.5", "0.1", "table", "0.5", "0.1", "True", "0.25", "one", "y"),
         *("one note; another", ""),
     ]
     assert rows[3][-1] == "worse.off: damaged"

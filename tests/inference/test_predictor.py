@@ -102,6 +102,53 @@ def test_a_stranger_is_called_one(tmp_path, files):
     assert (plain.familiar, plain.strangeness) == (None, None)
 
 
+def test_the_surer_of_two_networks_answers(tmp_path, files):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    network, description = load_model(second)
+    known = Familiarity(torch.zeros(1, 16).half(), torch.ones(16), torch.full((20,), -1e9), 1.0, 0.05)
+    told = replace(description, notes={**description.notes, **known.notes()})
+    chosen = set()
+    for factor in (1e-3, 10.0):  # the second network is less sure than the first, then surer
+        with torch.no_grad():
+            network.head.weight.mul_(factor)
+        save_model(network, second, told, known.tensors())
+        alone = [Predictor(path, samples=1).answer(files / "mesh.off") for path in (first, second)]
+        both = Predictor(first, samples=1, twin=second).answer(files / "mesh.off")
+        number = int(alone[1].classes[0]["probability"] > alone[0].classes[0]["probability"])
+        assert both.classes == alone[number].classes
+        assert both.weights == ("first", "second")[number]
+        assert (both.familiar, both.strangeness) == (False, 1.0)  # what the second says
+        assert both.lines()[0].startswith("looks like nothing these networks know")
+        chosen.add(number)
+        with torch.no_grad():
+            network.head.weight.mul_(1e3)
+    assert chosen == {0, 1}
+
+
+def test_sets_of_few_points_are_for_the_twin(tmp_path):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    network, description = load_model(second)
+    with torch.no_grad():
+        network.head.weight.mul_(1e-3)  # never the surer one
+    save_model(network, second, description)
+    generator = np.random.default_rng(0)
+    for count in (23, 24):  # of 32
+        np.save(tmp_path / f"{count}.npy", generator.normal(size=(count, 3)))
+    answers = Predictor(first, samples=1, twin=second).answers([tmp_path / "23.npy", tmp_path / "24.npy"])
+    assert [answer.weights for answer in answers] == ["second", "first"]
+    assert answers[0].classes == Predictor(second, samples=1).answer(tmp_path / "23.npy").classes
+    assert answers[0].notes == ["only 23 points; repeated some to get the 32 the network reads"]
+
+
+def test_twins_know_the_same_classes_and_read_the_same(tmp_path):
+    first = save(tmp_path / "first.safetensors", normals=False)
+    for name, options in {"classes": {"classes": ("x", "y", "z")}, "normals": {"normals": True}}.items():
+        other = save(tmp_path / f"{name}.safetensors", **{"normals": False, **options})
+        message = rf"{name}\.safetensors: expected the classes, points and normals of .*first\.safetensors, got others"
+        with pytest.raises(WeightsError, match=message):
+            Predictor(first, twin=other)
+
+
 def test_nonsense_about_familiar_shapes_is_refused_before_any_answer(tmp_path):
     weights = save(tmp_path / "w.safetensors")
     network, description = load_model(weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from ..engine.engines import EngineName
-from ..inference.defaults import DEFAULT_WEIGHTS
+from ..inference.defaults import DEFAULT_TWIN, DEFAULT_WEIGHTS
 from ..training.settings import Up
 from .batch import check_batch, run_batch
 from .messages import left_out, remark
@@ -13,7 +13,7 @@ from .messages import left_out, remark
 
 def predict(
     files: list[str],
-    weights: str = DEFAULT_WEIGHTS,
+    weights: str | None = None,
     top: int = 5,
     samples: int = 8,
     up: Up | None = None,
@@ -32,7 +32,8 @@ def predict(
     Args:
         files: Files, or folders to search for files; also quoted patterns such as "scans/**/*.off", lists @files.txt
             with one of them per line, and URLs.
-        weights: The folder of a run, a weights file, or the name of shipped weights.
+        weights: The folder of a run, a weights file, or the name of shipped weights (default: the surer answer of
+            modelnet40-points and modelnet40-robust; the latter alone for files of few points).
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
         up: Axis that is up in the files; "auto" asks the network about all six and takes the likeliest (default: y for
@@ -61,7 +62,9 @@ def predict(
     if csv and json:
         raise ValueError("csv, json: expected one of them, got both")
     table = AnswerTable()
-    question = Question(weights, samples, device, batch, up, top, current_limits())
+    twin = DEFAULT_TWIN if weights is None else None
+    weights = weights or DEFAULT_WEIGHTS
+    question = Question(weights, samples, device, batch, up, top, current_limits(), twin)
     check_batch(out, engine, address)
     if out is not None:
         from ..inference.answer_job import answer_job
@@ -86,14 +89,15 @@ def predict(
                 remark("note", [_advice(weights)])
             if isinstance(answer, Answer) and answer.familiar is False and not advised:
                 advised = True
-                remark("note", [_about_strangers(weights, up)])
+                remark("note", [_about_strangers(weights, twin, up)])
             if json:
                 print(before + indent(dumps(asdict(answer), indent=2), "  "), end="", flush=True)
                 before = ",\n"
             elif csv:
                 print(table.add(answer), end="", flush=True)
             elif answer.error is None:
-                print(printable(answer.file), *(f"({note})" for note in others))
+                named = [] if twin is None or not isinstance(answer, Answer) else [answer.weights]
+                print(printable(answer.file), *(f"({note})" for note in [*others, *named]))
                 print("\n".join(f"  {line}" for line in answer.lines()), flush=True)
     if json:
         print("\n]")
@@ -121,13 +125,14 @@ def _advice(weights: str) -> str:
     return f"{printable(weights)} reads normals, and normals estimated from points are not those of meshes{use}"
 
 
-def _about_strangers(weights: str, up: str | None) -> str:
-    """What a user may do about a file that looks like nothing the network knows."""
+def _about_strangers(weights: str, twin: str | None, up: str | None) -> str:
+    """What a user may do about a file that looks like nothing the networks know."""
     from ..inference.defaults import robust_twins
     from ..support.printable import printable
 
     reasons = [] if up == "auto" else ["lie on its side (--up names the axis that is up)"]
-    twins = robust_twins(weights)
+    twins = robust_twins(weights) if twin is None else []  # that one was asked already
     reasons.append(f"be a scan with noise, litter or missing parts{f' (--weights {twins[0]})' if twins else ''}")
     reasons.append("be of no class that the network knows")
-    return f"what looks like nothing {printable(weights)} knows may {', '.join(reasons[:-1])}, or {reasons[-1]}"
+    who = f"{printable(weights)} knows" if twin is None else f"{printable(weights)} and {twin} know"
+    return f"what looks like nothing {who} may {', '.join(reasons[:-1])}, or {reasons[-1]}"

@@ -19,10 +19,12 @@ from .places import place_of
 class AnswerActor:
     """A network that answers a question about files. It refuses other weights than those of the job."""
 
-    def __init__(self, question: Question, digest: str) -> None:
+    def __init__(self, question: Question, digest: str, twin_digest: str | None = None) -> None:
         keep_freed_memory()
         guard_here(question.limits)
         check_weights(question.weights, digest)
+        if question.twin is not None and twin_digest is not None:
+            check_weights(question.twin, twin_digest)
         self.question, self.predictor = question, make_predictor(question)
 
     def __call__(self, files: list[str], announce: Announce) -> list[Any]:
@@ -44,11 +46,14 @@ def answer_job(question: Question, shard: int = 256) -> Job:
             raise ValueError(f"{name}: expected at least 1, got {value}")
     target = make_predictor(question).target
     digest = digest_weights(question.weights)
+    twin_digest = None if question.twin is None else digest_weights(question.twin)
     settings = {"weights": question.weights, "weights_digest": digest, "samples": question.samples}
+    if question.twin is not None:
+        settings |= {"twin": question.twin, "twin_digest": twin_digest}
     return Job(
         "predict",
         {**settings, "up": question.up, "top": question.top},
-        partial(AnswerActor, question, digest),
+        partial(AnswerActor, question, digest, twin_digest),
         partial(answer_table, target=None if target is None else target.name),
         question.batch,
         -(-shard // question.batch) * question.batch,
@@ -67,7 +72,7 @@ def answer_table(pairs: Pairs, target: str | None = None) -> Any:
     }
     if target is None:
         answered = {"classes": pyarrow.list_(classes), **answered}
-        answered |= {"familiar": pyarrow.bool_(), "strangeness": pyarrow.float64()}
+        answered |= {"familiar": pyarrow.bool_(), "strangeness": pyarrow.float64(), "weights": pyarrow.string()}
     else:
         numbers = {"value": pyarrow.float64(), "spread": pyarrow.float64()}
         answered = {"target": pyarrow.string(), **numbers, **answered}

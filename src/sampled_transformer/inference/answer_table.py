@@ -12,8 +12,8 @@ from .answers import Answer, Measurement
 class AnswerTable:
     """Writes one row per file; the first answer decides on the columns, so files without one wait for it.
 
-    For classes: file, class, probability, spread, then class_2, probability_2, spread_2 and so on, then familiar and
-    strangeness. For numbers: file, the name of the number, spread. Then, for both: up, notes, error.
+    For classes: file, class, probability, spread, then class_2, probability_2, spread_2 and so on, then familiar,
+    strangeness and weights. For numbers: file, the name of the number, spread. Then, for both: up, notes, error.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ def _cells(answer: Answer | Measurement) -> dict[str, Any]:
         for number, row in enumerate(answer.classes, 1):
             end = "" if number == 1 else f"_{number}"
             cells |= {f"{name}{end}": row[name] for name in ("class", "probability", "spread")}
-        cells |= {"familiar": answer.familiar, "strangeness": answer.strangeness}
+        cells |= {"familiar": answer.familiar, "strangeness": answer.strangeness, "weights": answer.weights}
     else:
         cells |= {answer.target: answer.value, "spread": answer.spread}
     return {**cells, "up": answer.up, "notes": "; ".join(answer.notes), "error": answer.error}

@@ -39,6 +39,7 @@ class Question(NamedTuple):
     up: str | None = None
     top: int = 5
     limits: Limits = Limits()
+    twin: str | None = None
 
 
 def answer_files(
@@ -90,7 +91,8 @@ def make_predictor(question: Question) -> Predictor:
     from ..weights import find_weights
     from .predictor import Predictor
 
-    return Predictor(find_weights(question.weights), question.samples, question.device, question.batch, question.up)
+    weights, twin = find_weights(question.weights), None if question.twin is None else find_weights(question.twin)
+    return Predictor(weights, question.samples, question.device, question.batch, question.up, twin)
 
 
 def _died(question: Question, path: Place, how: ProcessDied) -> Answer | Measurement:

@@ -15,7 +15,8 @@ class Answer:
     """The likeliest classes of one file with probability and spread, or the error that prevented an answer.
 
     `familiar` says whether the file looks like what the network was trained on, and `strangeness` is the share of
-    held-out training shapes that look less strange. Both are None if the weights have no such statistics.
+    held-out training shapes that look less strange. Both are None if the weights have no such statistics. If
+    two networks were asked, `weights` names the one whose classes these are.
     """
 
     file: str
@@ -25,11 +26,13 @@ class Answer:
     up: str | None = None  # the axis of the file that was taken for up; None if its axes stayed as they are
     familiar: bool | None = None
     strangeness: float | None = None
+    weights: str | None = None
 
     def lines(self) -> list[str]:
         """The answer as text; the spread only where passes differ."""
         if self.familiar is False:
-            return [f"looks like nothing this network knows (nearest: {printable(self.classes[0]['class'])})"]
+            who = "this network knows" if self.weights is None else "these networks know"
+            return [f"looks like nothing {who} (nearest: {printable(self.classes[0]['class'])})"]
         vary = any(row["spread"] > 0 for row in self.classes)  # "+- 0.0" would sound like certainty
         return [
             f"{100 * row['probability']:5.1f} %{_deviation(row) if vary else ''}  {printable(row['class'])}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DEFAULT_WEIGHTS = "modelnet40-points"  # of `predict`, and what `--up auto` asks about folders
+DEFAULT_TWIN = "modelnet40-robust"  # `predict` asks it too; see `Predictor` for which one answers
 INITIAL_WEIGHTS = "modelnet40"  # of `features`, one row per point if asked; what `train` suggests to begin with
 DEFAULT_SEGMENTER = "brick-parts"  # of `segment predict`
 

@@ -15,12 +15,14 @@ from ..data.remote import Url, local_copy
 from ..support.printable import printable
 from ..support.workers import Announce, in_chunks
 from ..training.loading import View
-from ..weights import WeightsError
+from ..weights import FILE, WeightsError
 from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, Place, files_below
-from .prepared import Prepared, prepare_files, prepare_sides
+from .prepared import Prepared, prepare_files, prepare_sides, seen_by
 from .trained import check_classifier
-from .trained_network import load
+from .trained_network import TrainedNetwork, load
+
+FEW = 0.75  # of the points that a network reads: a set with fewer is for its twin
 
 
 class Predictor:
@@ -32,15 +34,24 @@ class Predictor:
         device: Device (default: GPU if available).
         batch: Files per forward pass.
         up: The axis that is up in the files, or "auto", see `TrainedNetwork.predict`.
+        twin: Other weights for the same classes and inputs, which bear more. They are asked too, and the surer answer
+            is taken; sets of few points are theirs alone.
     """
 
     def __init__(
-        self, weights: Path, samples: int = 8, device: str | None = None, batch: int = 1, up: str | None = None
+        self,
+        weights: Path,
+        samples: int = 8,
+        device: str | None = None,
+        batch: int = 1,
+        up: str | None = None,
+        twin: Path | None = None,
     ) -> None:
         if samples < 1:
             raise ValueError(f"samples: expected at least 1, got {samples}")
         check_up(up, auto=True)
         self.samples, self.trained, self.up = samples, load(weights, device, batch=batch), up
+        self._twin: Predictor | None = None
         self.target = self.trained.target
         if up == "auto":
             self.trained.check_sure()
@@ -50,6 +61,9 @@ class Predictor:
         if not self.trained.classes:
             raise WeightsError(f"{printable(weights)}: expected class names in the file, got none")
         _ = self.trained.temperature, self.trained.familiarity  # report nonsense in the file before any answer
+        self._twin = None if twin is None else Predictor(twin, samples, device, batch)
+        if self._twin is not None:
+            check_twins(self.trained, self._twin.trained)
 
     @cached_property
     def _view(self) -> View:
@@ -112,6 +126,28 @@ class Predictor:
                 Measurement(one.name, values.target, mean, spread, list(one.notes), up=one.up)
                 for one, mean, spread in numbers
             ]
+        return [*(self._classes(sets, top) if self._twin is None else self._surer(self._twin, sets, top))]
+
+    def _surer(self, twin: Predictor, sets: list[Prepared], top: int) -> list[Answer]:
+        """Of the answers of two networks, the one with the higher probability; of sets of few points, the twin's.
+
+        Whether a set is familiar is what the twin says: it knows corrupted shapes, too, and still tells strangers.
+        """
+        first, second = short_name(self.trained.name), short_name(twin.trained.name)
+        enough = [number for number, one in enumerate(sets) if one.draw.shape.distinct >= FEW * self._view.points]
+        asked = self._classes([sets[number] for number in enough], top) if enough else []
+        own = dict(zip(enough, asked, strict=True))
+        answers = []
+        for number, other in enumerate(twin._classes([seen_by(twin._view, one) for one in sets], top)):
+            mine = own.get(number)
+            if mine is not None and mine.classes[0]["probability"] >= other.classes[0]["probability"]:
+                other = replace(mine, familiar=other.familiar, strangeness=other.strangeness, weights=first)
+            else:
+                other = replace(other, weights=second)
+            answers.append(other)
+        return answers
+
+    def _classes(self, sets: list[Prepared], top: int) -> list[Answer]:
         found = self.trained.probabilities(sets, samples=self.samples)
         nothing = [None] * len(sets)  # weights without statistics of their training shapes claim nothing
         familiar = nothing if found.familiar is None else found.familiar.tolist()
@@ -131,6 +167,20 @@ class Predictor:
     def failure(self, file: str, error: DataError) -> Answer | Measurement:
         """The answer about a file that cannot be read."""
         return failure(file, error, None if self.target is None else self.target.name)
+
+
+def short_name(weights: str) -> str:
+    """The name of shipped weights, of the folder of a run, or of a file."""
+    path = Path(weights)
+    return path.parent.name if path.name == FILE else path.stem
+
+
+def check_twins(first: TrainedNetwork, second: TrainedNetwork) -> None:
+    """Raise a WeightsError unless two networks read the same sets and know the same classes."""
+    views = [(net.view.points, net.view.normals, net.classes) for net in (first, second)]
+    if views[0] != views[1]:
+        names = f"{printable(second.name)}: expected the classes, points and normals of {printable(first.name)}"
+        raise WeightsError(f"{names}, got others")
 
 
 def predict(predictor: Predictor, places: Sequence[str], top: int = 5) -> Iterator[Answer | Measurement]:

@@ -186,6 +186,11 @@ def _seen(view: View, transform: Transform, draw: Draw, where: str, up: str | No
     return replace(seen, up=up, draw=draw._replace(places=turn(draw.places, view.up or "z", up)))
 
 
+def seen_by(view: View, one: Prepared) -> Prepared:
+    """The same draw as another network reads it, one for as many points."""
+    return replace(_transformed(view, view.transforms()[1], one.draw, one.name, one.notes), up=one.up)
+
+
 def _normals(view: View) -> Normals:
     return "estimate" if view.normals else "none"
 

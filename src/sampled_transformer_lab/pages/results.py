@@ -27,6 +27,7 @@ from .segmentation import segmentation_section
 from .shipped import shipped_section
 from .softened import softened_section
 from .speed import speed_section
+from .strange_files import files_section
 from .summary import Rows, lenders, readme_table, summary_table
 
 SECTIONS: dict[str, Callable[[Study, list[Measured]], list[str]]] = {
@@ -64,6 +65,7 @@ TITLES = {
     "peers": "Beside its peers",
     "calibration": "Calibration",
     "robustness": "What the weights bear",
+    "predict": "Imperfect files",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
@@ -120,6 +122,7 @@ def results_pages(results: Path) -> dict[str, str]:
         ("monte-carlo", "theory/monte-carlo.json", monte_carlo_section),
         ("softened", "theory/softened.json", softened_section),
         ("practice", "theory/practice.json", practice_section),
+        ("predict", "predict/files.json", files_section),
         ("peers", "peers/contest.json", peers_section),
         ("parts", "peers/parts.json", parts_section),
     ):
