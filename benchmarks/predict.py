@@ -1,12 +1,13 @@
 """How many files per second does `predict` answer, beside one by one?
 
-Writes small meshes and asks the network about them one by one (no workers, one file per forward pass), in batches in
-one process, and in batches in worker processes, in turn and several times in one run, and compares the answers. Both
-sides are what a user would run: `--workers 0 --batch 1`, and the defaults. Rates do not count loading the network and
-starting the workers, which are timed apart. Processor time is that of all processes, from their start to their end;
-other programs disturb it less than files per second. Memory over 10,000 files: sampled_transformer_lab.load.files.
+Writes small meshes and asks the default networks of `predict` about them one by one (no workers, one file per forward
+pass), in batches in one process, and in batches in worker processes, in turn and several times in one run, and compares
+the answers. Both sides are what a user would run: `--workers 0 --batch 1`, and the defaults. Rates do not count loading
+the networks and starting the workers, which are timed apart. Processor time is that of all processes, from their start
+to their end; other programs disturb it less than files per second. Memory over 10,000 files:
+sampled_transformer_lab.load.files.
 
-    python benchmarks/predict.py [--files 960] [--weights modelnet40-points] [--samples 8] [--batch 32] [--rounds 3]
+    python benchmarks/predict.py [--files 960] [--weights NAME] [--samples 8] [--batch 32] [--rounds 3]
         [--json results/bench/predict.json]
 """
 
@@ -28,7 +29,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 import numpy as np
 
 from sampled_transformer.inference.answering import Question, answer_files
-from sampled_transformer.inference.defaults import DEFAULT_WEIGHTS
+from sampled_transformer.inference.defaults import DEFAULT_TWIN, DEFAULT_WEIGHTS
 from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 from sampled_transformer.support.workers import available_cores
@@ -76,13 +77,14 @@ def used() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=960)
-    parser.add_argument("--weights", default=DEFAULT_WEIGHTS)
+    parser.add_argument("--weights", help="ask this network alone (default: the two of `predict`)")
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--batch", type=int, default=Question("").batch)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    alone = Question(arguments.weights, arguments.samples, batch=1)
+    asked = [DEFAULT_WEIGHTS, DEFAULT_TWIN] if arguments.weights is None else [arguments.weights]
+    alone = Question(asked[0], arguments.samples, batch=1, twin=asked[1] if len(asked) > 1 else None)
     together = alone._replace(batch=arguments.batch)
     cores = available_cores()
     plans = {"one by one": (alone, 0), "batches": (together, 0), "batches and workers": (together, cores)}
@@ -91,7 +93,7 @@ def main() -> None:
         folder = Path(place, "files")
         write_files(folder, arguments.files)
         load = os.getloadavg()[0]
-        print(f"{arguments.files} files, weights {arguments.weights}, {arguments.samples} cycles, {cores} cores")
+        print(f"{arguments.files} files, weights {' and '.join(asked)}, {arguments.samples} cycles, {cores} cores")
         print(f"other programs: load {load:.1f} at the beginning")
         for number in range(arguments.rounds):
             for name, (question, workers) in plans.items():
@@ -121,7 +123,7 @@ def main() -> None:
             f"answers differ by at most {max(differences):.0e}"
         )
     if arguments.json is not None:
-        known = {"command": "python benchmarks/predict.py", "files": arguments.files, "weights": arguments.weights}
+        known = {"command": "python benchmarks/predict.py", "files": arguments.files, "weights": asked}
         known |= {"samples": arguments.samples, "cores": cores, "load_before": round(load, 1), "rows": table}
         with atomic_write(arguments.json) as file:
             file.write(f"{json.dumps({**known, 'machine': machine()}, indent=1)}\n".encode())

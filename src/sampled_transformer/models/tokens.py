@@ -73,18 +73,28 @@ def _select_exactly(points: Tensor, centres: Tensor, size: int) -> Tensor | None
     points, centres = points.to(wide), centres.to(wide)
     middle = points.mean(1, keepdim=True)  # far from the origin the squares would leave no digits for the distances
     points, centres = (points - middle).float(), (centres - middle).float()
-    # |p - c|^2 without |c|^2, which does not change the order
-    squared = torch.baddbmm(points.square().sum(2).unsqueeze(1), centres, points.transpose(1, 2), alpha=-2)
-    rows = squared.flatten(0, 1).numpy()
-    border = np.partition(rows, size - 1)[:, size - 1 : size]
-    chosen = rows <= border
-    tied = np.flatnonzero(chosen.sum(1) > size)
-    nearer, equal = rows[tied] < border[tied], rows[tied] == border[tied]
-    chosen[tied] = nearer | (equal & (equal.cumsum(1) <= size - nearer.sum(1, keepdims=True)))
-    index = np.flatnonzero(chosen)
-    if len(index) != len(rows) * size:  # some distances are NaN
-        return None
-    return torch.from_numpy(index % points.shape[1]).view(*centres.shape[:2], size)
+    norms, across = points.square().sum(2).unsqueeze(1), points.transpose(1, 2)
+    sets, groups, n = *centres.shape[:2], points.shape[1]
+    squared = points.new_empty((1, groups, n))  # of one set: that of a batch would not stay in the cache
+    rows = squared[0].numpy()
+    sorted_rows, chosen = np.empty_like(rows), np.empty(rows.shape, bool)
+    index = np.empty((sets, groups * size), np.int64)
+    for number in range(sets):
+        one = slice(number, number + 1)
+        # |p - c|^2 without |c|^2, which does not change the order
+        torch.baddbmm(norms[one], centres[one], across[one], alpha=-2, out=squared)
+        np.copyto(sorted_rows, rows)
+        sorted_rows.partition(size - 1, axis=1)
+        border = sorted_rows[:, size - 1 : size]
+        np.less_equal(rows, border, out=chosen)
+        if np.count_nonzero(chosen) != groups * size:
+            tied = np.flatnonzero(chosen.sum(1) > size)
+            nearer, equal = rows[tied] < border[tied], rows[tied] == border[tied]
+            chosen[tied] = nearer | (equal & (equal.cumsum(1) <= size - nearer.sum(1, keepdims=True)))
+            if np.count_nonzero(chosen) != groups * size:  # some distances are NaN
+                return None
+        index[number] = np.flatnonzero(chosen)
+    return torch.from_numpy(index % n).view(sets, groups, size)
 
 
 class GroupEmbedding(nn.Module):
