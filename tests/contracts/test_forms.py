@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ def test_all_forms_of_packed_sets_give_the_same(variant: str, make: Callable[[st
     assert nested.offsets() is given.offsets()
     assert torch.equal(nested.values(), expected)
     assert [len(part) for part in nested.unbind()] == SIZES
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_packed_set_alone_is_answered_as_among_others(variant: str) -> None:
+    layer, (x, positions) = build(variant).eval(), cloud()
+    if layer.is_random:
+        pytest.skip("its cycles are those of the whole call")
+    among = layer(x, positions, ptr=PTR)
+    alone = torch.cat([layer(x[a:b], positions[a:b], ptr=[0, b - a]) for a, b in pairwise(PTR.tolist())])
+    torch.testing.assert_close(alone, among)
 
 
 @pytest.mark.parametrize("make", [build, block])

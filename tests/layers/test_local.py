@@ -79,17 +79,23 @@ def test_interpolation_is_what_a_loop_gives(levels: list[Level]) -> None:
 
 def test_chunks_change_nothing(levels: list[Level], monkeypatch: pytest.MonkeyPatch) -> None:
     shallow, deep = settle(LocalMerge(5, 7)), settle(LocalMerge(5, 7, deep=True))
-    up, x = settle(Interpolate(5, 5)), torch.randn(70, 5)
+    block, up, x = settle(LocalBlock(5)), settle(Interpolate(5, 5)), torch.randn(70, 5)
     step = levels[0].step
 
     @torch.no_grad()
     def answers() -> list[torch.Tensor]:
-        return [shallow(x, levels[0]), deep(x, levels[0], step.kept), up(x, x[step.kept], step)]
+        level = levels[0]
+        return [shallow(x, level), deep(x, level, step.kept), block(x, level), up(x, x[step.kept], step)]
 
     whole = answers()
     monkeypatch.setattr(local, "CHUNK", 9)
     for one, other in zip(answers(), whole, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_chunks_are_for_evaluation_without_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "CHUNK", 9)
+    layer = nn.Sequential(nn.Linear(2, 3)).eval()
     sizes: list[int] = []
 
     def note(some: slice) -> torch.Tensor:
@@ -97,10 +103,24 @@ def test_chunks_change_nothing(levels: list[Level], monkeypatch: pytest.MonkeyPa
         return torch.arange(some.start, some.stop)
 
     with torch.no_grad():
-        assert torch.equal(in_chunks(note, 20, False), torch.arange(20))
-    assert sizes == [9, 9, 2]
-    in_chunks(note, 20, False)  # gradients need all rows at once
-    assert sizes[3:] == [20]
+        assert torch.equal(in_chunks(note, layer, 20), torch.arange(20))
+        assert torch.equal(in_chunks(note, layer, 10, rows_per_point=2), torch.arange(10))
+    assert sizes == [9, 9, 2, 4, 4, 2]
+    in_chunks(note, layer, 20)  # gradients need all rows at once
+    with torch.no_grad():
+        in_chunks(note, layer.train(), 20)
+        layer.eval()[0].register_forward_hook(lambda *_: None)
+        in_chunks(note, layer, 20)
+    assert sizes[6:] == [20, 20, 20]
+
+
+def test_a_hook_sees_all_points(levels: list[Level], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "CHUNK", 9)
+    block, seen = settle(LocalBlock(5)), []
+    block.expand.register_forward_hook(lambda module, inputs, output: seen.append(len(output)))
+    with torch.no_grad():
+        block(torch.randn(70, 5), levels[0])
+    assert seen == [70]
 
 
 @pytest.mark.parametrize("deep", [False, True])

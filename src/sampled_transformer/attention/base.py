@@ -252,6 +252,9 @@ class Attention(nn.Module):
         """Packed sets as padded batches of similar sizes, so that padding at most doubles the work."""
         ptr = sets.ptr
         assert ptr is not None
+        if len(ptr) == 2:  # one set needs no padding, and may be a scan of millions of points
+            walk = None if cycle is None else [one.padded(ptr.new_zeros(1)) for one in each(cycle)]
+            return self.mix(x[None], None if positions is None else positions[None], Sets(), walk).squeeze(0)
         rows, places = [], []
         everything = torch.arange(x.shape[0], device=x.device)
         for some in buckets(ptr):

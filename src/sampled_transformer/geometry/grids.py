@@ -57,7 +57,8 @@ def thin_by_grid(points: Tensor, side: Tensor | float, *, ptr: Integers, shift: 
     key = _keys(cells - _lowest(cells, number, len(ptr) - 1))
     order = from_middle.argsort(stable=True)
     order = order[key[order].argsort(stable=True)]
-    order = order[number[order].argsort(stable=True)]
+    if len(ptr) > 2:
+        order = order[number[order].argsort(stable=True)]
     key, number = key[order], number[order]
     first = torch.ones(total, dtype=torch.bool, device=points.device)
     first[1:] = (key[1:] != key[:-1]) | (number[1:] != number[:-1])

@@ -238,7 +238,7 @@ def _in_subsets(
 
 def _origin(positions: np.ndarray) -> np.ndarray:
     """The middle of a scene on the ground and its lowest point, as `PointView.place` takes them, without a copy."""
-    bounds = [(some.min(0), some.max(0)) for _, some in pieces(positions)]
+    bounds = [([one.min() for one in some.T], [one.max() for one in some.T]) for _, some in pieces(positions)]
     lower, upper = np.min([low for low, _ in bounds], axis=0), np.max([high for _, high in bounds], axis=0)
     origin: np.ndarray = (lower + upper) / 2
     origin[2] = lower[2]
@@ -270,7 +270,8 @@ def scene_spacing(positions: np.ndarray) -> float:
     asked = np.flatnonzero((centred / size) @ [7919.0, 6287.0, 4391.0] % 1.0 < SPACING_QUERIES / count)
     if len(asked) == 0:  # as where all points coincide
         asked = np.arange(1)
-    distance = cKDTree(centred).query(centred[asked], k=[SPACING_RANK + 1], workers=torch.get_num_threads())[0]
+    tree = cKDTree(centred, balanced_tree=False, compact_nodes=False)  # few queries do not repay a better one
+    distance = tree.query(centred[asked], k=[SPACING_RANK + 1], workers=torch.get_num_threads())[0]
     apart = distance[distance > 0]
     return float(np.median(apart)) if len(apart) else 0.0
 

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
 from ..geometry.neighbourhoods import Level, Step
+from .feed_forward import is_hooked
 from .neighbour_max import neighbour_max
 
 OFFSET = 4  # numbers that describe the way to a neighbour
 PAIRED = 7  # with the normals of both
-CHUNK = 1 << 14  # points whose neighbours are read at a time in evaluation: memory stays flat
+CHUNK = 1 << 14  # rows at a time in evaluation: they stay in the cache from layer to layer, and memory stays flat
 
 
 class PointNorm(nn.BatchNorm1d):
@@ -55,25 +56,26 @@ class LocalMerge(nn.Module):
     def forward(self, x: Tensor, level: Level, rows: Tensor | None = None) -> Tensor:
         """Features (m, inputs) of all points of a level -> (m, width), or (rows, width) for some of its points."""
         points: Tensor = self.point(x)
-        own: Tensor = self.own(x if rows is None else x[rows])
 
         def merged(some: slice) -> Tensor:
             which = some if rows is None else rows[some]
-            neighbours = level.neighbours[which]
+            own, neighbours = self.own(x[which]), level.neighbours[which]
             offsets = level.all_offsets if self.training and rows is None else level.offsets(which)
             if self.deep is None:
                 # In float32; a network in half precision goes on in its own type.
                 found = neighbour_max(points, self.offset.weight, neighbours, offsets)
-                return found.to(self.norm.weight.dtype) + own[some]
-            y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
-            y = y + (self.offset(offsets.to(x.dtype)) + own[some].unsqueeze(1))
-            deep: Tensor = self.deep(y.flatten(0, 1))
-            candidates = deep.view(*neighbours.shape, deep.shape[1])
-            # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
-            return candidates.max(1).values if torch.is_grad_enabled() else candidates.amax(1)
+                best = found.to(self.norm.weight.dtype) + own
+            else:
+                y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
+                y = y + (self.offset(offsets.to(x.dtype)) + own.unsqueeze(1))
+                candidates = self.deep(y.flatten(0, 1)).unflatten(0, neighbours.shape)
+                # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
+                best = candidates.max(1).values if torch.is_grad_enabled() else candidates.amax(1)
+            merges: Tensor = self.norm(best)
+            return merges.relu()
 
-        merges: Tensor = self.norm(in_chunks(merged, len(own), self.training))
-        return merges.relu()
+        rows_per_point = 1 if self.deep is None else level.neighbours.shape[1]
+        return in_chunks(merged, self, len(x if rows is None else rows), rows_per_point)
 
 
 class LocalBlock(nn.Module):
@@ -95,9 +97,14 @@ class LocalBlock(nn.Module):
 
     def forward(self, x: Tensor, level: Level) -> Tensor:
         """Features (m, width) of all points of a level -> the same shape."""
-        y: Tensor = self.merge(x, level)
-        y = self.contract_norm(self.contract(self.expand_norm(self.expand(y)).relu()))
-        return (x + y).relu_()
+        merges: Tensor = self.merge(x, level)
+
+        def added(some: slice) -> Tensor:
+            y = self.expand_norm(self.expand(merges[some])).relu()
+            both: Tensor = x[some] + self.contract_norm(self.contract(y))
+            return both.relu_()
+
+        return in_chunks(added, self, len(x))
 
 
 class Interpolate(nn.Module):
@@ -115,27 +122,38 @@ class Interpolate(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor, step: Step) -> Tensor:
         """Features (m, fine) and (m', coarse) -> (m, fine)."""
-        coarse: Tensor = self.coarse(
-            y
-        )  # before it is spread over more points: the sum of what a matrix makes is the same
+        # Before it is spread over more points: the sum of what a matrix makes is the same.
+        coarse: Tensor = self.coarse(y)
 
         def spread(some: slice) -> Tensor:
             cells = step.cells[some]
             found = coarse.index_select(0, cells.flatten()).view(*cells.shape, coarse.shape[1])
-            return (found * step.shares[some].to(coarse.dtype).unsqueeze(2)).sum(1)
+            both = self.fine(x[some]) + (found * step.shares[some].to(coarse.dtype).unsqueeze(2)).sum(1)
+            normed: Tensor = self.norm(both)
+            return normed.relu()
 
-        both: Tensor = self.norm(self.fine(x) + in_chunks(spread, len(x), self.training))
-        return both.relu()
+        return in_chunks(spread, self, len(x))
 
 
-def in_chunks(function: Callable[[slice], Tensor], total: int, at_once: bool) -> Tensor:
-    """function(all rows), computed a chunk of rows at a time unless it must see all `at_once` or gradients flow."""
-    if at_once or torch.is_grad_enabled() or total <= CHUNK:
+def in_chunks(function: Callable[[slice], Tensor], layer: nn.Module, total: int, rows_per_point: int = 1) -> Tensor:
+    """function(all points), computed a chunk of points at a time in evaluation.
+
+    A CPU pays more for writing a layer's results into memory and reading them again than for the arithmetic. A layer
+    that trains, through which gradients flow or that a hook watches sees all points at once.
+
+    Args:
+        function: Points to features, by layers inside `layer` that treat every point by itself.
+        layer: What has these layers.
+        total: Number of points.
+        rows_per_point: Rows of the results inside `function` per point.
+    """
+    size = max(1, CHUNK // rows_per_point)
+    if layer.training or torch.is_grad_enabled() or total <= size or any(map(is_hooked, layer.modules())):
         return function(slice(0, total))
-    first = function(slice(0, CHUNK))
+    first = function(slice(0, size))
     result = first.new_empty(total, *first.shape[1:])
-    result[:CHUNK] = first
-    for begin in range(CHUNK, total, CHUNK):
-        some = slice(begin, min(begin + CHUNK, total))
+    result[:size] = first
+    for begin in range(size, total, size):
+        some = slice(begin, min(begin + size, total))
         result[some] = function(some)
     return result

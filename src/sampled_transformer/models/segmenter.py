@@ -14,7 +14,7 @@ from ..blocks import TransformerBlock, as_block_options
 from ..geometry import space_filling_order
 from ..geometry.neighbourhoods import Level, build_levels
 from ..layers.embedding import PositionEmbedding
-from ..layers.local import OFFSET, PAIRED, Interpolate, LocalBlock, LocalMerge, PointNorm
+from ..layers.local import OFFSET, PAIRED, Interpolate, LocalBlock, LocalMerge, PointNorm, in_chunks
 from ..layers.neighbour_max import MOST
 from ..randomness import settle_keys
 from ..sets import Integers, check_points, describe, pack_sets, restore_form, segments, settle_form
@@ -182,7 +182,8 @@ class Segmenter(nn.Module):
         levels = build_levels(
             points, ptr, self.levels, self.neighbours, self.side, spacing=spacing, shift=self.training, normals=normals
         )
-        x: Tensor = self.stem(self._inputs(points, columns))
+        inputs = self._inputs(points, columns)
+        x = in_chunks(lambda some: self.stem(inputs[some]), self.stem, len(inputs))
         fine: list[Tensor] = []
         for number, level in enumerate(levels):
             x = self._level(number, x, level)
@@ -222,13 +223,16 @@ class Segmenter(nn.Module):
         points came does not matter.
         """
         if self.training or self.keyed_by != "points" or len(points) == 0:
-            return self.head(self.forward_points(points, columns, ptr, spacing))  # type: ignore[no-any-return]
+            return self._answers(self.forward_points(points, columns, ptr, spacing))
         order = space_filling_order(points, "morton", bits=CURVE_BITS, ptr=ptr)
         sorted_columns = {name: values[order] for name, values in columns.items()}
-        found = self.head(self.forward_points(points[order], sorted_columns, ptr, spacing))
+        found = self._answers(self.forward_points(points[order], sorted_columns, ptr, spacing))
         logits = torch.empty_like(found)
         logits[order] = found
         return logits
+
+    def _answers(self, x: Tensor) -> Tensor:
+        return in_chunks(lambda some: self.head(x[some]), self.head, len(x))
 
     @torch.no_grad()
     def standardise(self, mean: Mapping[str, Tensor], deviation: Mapping[str, Tensor]) -> None:
