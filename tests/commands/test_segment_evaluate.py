@@ -33,7 +33,7 @@ def test_features_can_be_left_out(segmenter: Path, capsys: pytest.CaptureFixture
     [
         ([], "weights: expected WEIGHTS, got nothing"),
         (["bricks"], "expected a network that labels points, a 'segmenter', got a 'basic'"),
-        (["RUN", "--data", "bricks"], "bricks: expected point_labels, the class of every point, got none"),
+        (["RUN", "--data", "bricks"], "bricks, test split: expected point_labels, the class of every point, got none"),
         (["RUN", "--data", "nowhere"], "nowhere: no such file, folder or data set"),
         (
             ["RUN", "--without", "height"],

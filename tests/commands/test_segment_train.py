@@ -100,7 +100,7 @@ OUT = ["--out", "x"]
     ("arguments", "message"),
     [
         ([], "data: expected --data SOURCE"),
-        (["--data", "bricks", *OUT], "bricks: expected point_labels, the class of every point, got none"),
+        (["--data", "bricks", *OUT], "bricks, train split: expected point_labels, the class of every point, got none"),
         (["--data", "PACK", *OUT, "--model", "basic"], "model: expected 'segmenter', the network that labels points"),
         (["--data", "PACK", *OUT, "--recipe", "basic-sampled"], "recipe: expected"),
         (["--data", "PACK", *OUT, "--data.points", "65"], "data.points: expected at most 64"),

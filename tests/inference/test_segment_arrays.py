@@ -58,7 +58,7 @@ def test_what_the_network_can_do_without_is_told(network: TrainedNetwork) -> Non
     assert note.startswith("no height: labels may be far worse without")
     holes = np.where(np.arange(200) < 3, np.nan, HEIGHT)
     found = network.segment(POINTS, {"normals": NORMALS, "height": holes})
-    assert found.notes == ("height is missing at 3 of 200 points",)
+    assert found.notes == ("no height at 3 of 200 points",)
 
 
 def test_a_file_brings_its_own_features(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_features_that_the_network_reads_are_checked() -> None:
     assert list(found) == ["colour"]
     assert notes == ["no height: labels may be far worse without; `segment evaluate --without height` says by how much"]
     height[2:4] = np.nan
-    assert check_features(VIEW, {"colour": colour, "height": height}, 9)[1] == ["height is missing at 2 of 9 points"]
+    assert check_features(VIEW, {"colour": colour, "height": height}, 9)[1] == ["no height at 2 of 9 points"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,15 +78,37 @@ def bad_folders(folder: Path) -> dict[str, Path]:
 def test_data_that_cannot_be_trained_on_is_refused(tmp_path: Path) -> None:
     messages = {
         "other classes": "expected the same point classes in the train and test splits, got low, high and high, low",
-        "no labels": "expected point_labels, the class of every point, got none",
-        "all ignored": "point_labels: expected at least 1 point with a class, got 256 points to ignore",
+        "no labels": "train split: expected point_labels, the class of every point, got none",
+        "all ignored": "train split: point_labels: expected at least 1 point with a class, got 256 points to ignore",
         "one class": "expected training points of at least 2 classes, got 1",
-        "test ignored": "point_labels: expected at least 1 point with a class, got 256 points to ignore",
+        "test ignored": "test split: point_labels: expected at least 1 point with a class, got 256 points to ignore",
     }
     for name, folder in bad_folders(tmp_path).items():
         with pytest.raises(DataError) as raised:
             splits(folder)
-        assert str(raised.value) == f"{folder}: {messages[name]}"
+        between = ", " if " split: " in messages[name] else ": "
+        assert str(raised.value) == f"{folder}{between}{messages[name]}"
+
+
+def test_a_class_without_training_points_is_warned_about(tmp_path: Path) -> None:
+    classes = ("low", "high", "other")
+    train, test = (replace(halves(4, seed=seed), point_classes=classes) for seed in (0, 1))
+    other = test.point_labels.copy()
+    other[0, :5] = 2
+    folder = write(tmp_path / "seen", train, test)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        splits(folder)
+    folder = write(tmp_path / "unseen", train, replace(test, point_labels=other))
+    with pytest.warns(UserWarning, match=r"expected training points of every class .*, got none of other"):
+        splits(folder)
+
+
+def test_features_of_another_width_in_the_test_split_are_refused(tmp_path: Path) -> None:
+    train, test = (replace(halves(4), features={"echo": np.ones((4, 64, width), np.float32)}) for width in (2, 3))
+    folder = write(tmp_path / "widths", train, test)
+    with pytest.raises(DataError, match=r"feature_echo: expected 2 numbers per point in the test split, .* got 3"):
+        splits(folder)
 
 
 def test_options_that_the_data_cannot_meet_are_refused(halves_folder: Path, tmp_path: Path) -> None:

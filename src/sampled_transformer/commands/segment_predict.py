@@ -155,4 +155,5 @@ def _summary(points: int, seconds: float, classes: dict[str, int]) -> str:
     shares = sorted(classes.items(), key=lambda item: -item[1])
     shown = ", ".join(f"{printable(name)} {100 * count / points:.1f} %" for name, count in shares[:5])
     more = f" and {len(shares) - 5} more" if len(shares) > 5 else ""
-    return f"{points:,} points, {points / max(seconds, 1e-3):,.0f} per second; {shown}{more}"
+    counted = "1 point" if points == 1 else f"{points:,} points"
+    return f"{counted}, {points / max(seconds, 1e-3):,.0f} per second; {shown}{more}"

@@ -212,7 +212,7 @@ def settled_name(source: Path, out: Path) -> Path:
     suffix, wanted = source.suffix.lower(), out.suffix.lower()
     known = [*STREAMED, *WRITTEN]
     if suffix not in known:
-        raise ValueError(f"source: expected a scan as {' '.join(known)}, got {printable(source)!r}")
+        raise ValueError(f"source: expected a scan as {' '.join(known)}, got {printable(suffix or 'no suffix')}")
     own = wanted if _is_las(source) and wanted in STREAMED else WRITTEN.get(suffix, suffix)
     if wanted not in (suffix, own):
         raise ValueError(f"out: expected a file name ending in {own}, got {printable(out)!r}")

@@ -111,7 +111,7 @@ def check_features(view: PointView, given: Mapping[str, np.ndarray], count: int)
         if missing and name not in view.optional:
             raise DataError(f"{name}: expected finite numbers, got NaN or infinity at {missing} of {count} points")
         if missing:
-            notes.append(f"{name} is missing at {missing} of {count} points")
+            notes.append(f"no {name} at {missing} of {count} points")
         found[name] = values
     return found, notes
 

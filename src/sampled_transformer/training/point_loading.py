@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,6 +81,7 @@ def load_point_splits(options: PointDataOptions, size: str, ignore: list[str], s
         expect_point_labels(pack, where)
     if len(np.unique(train.point_labels[train.point_labels != IGNORE])) < 2:  # type: ignore[index]
         raise DataError(f"{where}: expected training points of at least 2 classes, got 1")
+    warn_of_unseen_classes(train, test, where)
     features = choose_features(options, train, test, where)
     usual = SUBSET if options.part == "subset" else CROP
     largest = int(train.counts().max())
@@ -105,7 +107,7 @@ def load_point_split(source: str, root: str | None, split: str, up: str | None =
     where = printable(source)
     if len(pack) == 0:
         raise DataError(f"{where}: expected at least 1 set in the {split} split, got none")
-    expect_point_labels(pack, where)
+    expect_point_labels(pack, f"{where}, {split} split")
     check_colour(pack, where)
     return pack
 
@@ -141,9 +143,23 @@ def ignore_classes(pack: Pack, names: list[str]) -> Pack:
     return replace(pack, point_labels=labels.astype(np.int16))
 
 
+def warn_of_unseen_classes(train: Pack, test: Pack, where: str) -> None:
+    """Say which classes are asked for and cannot be learned."""
+    known, asked = (set(np.unique(pack.point_labels).tolist()) - {IGNORE} for pack in (train, test))  # type: ignore[arg-type]
+    unseen = [train.point_classes[number] for number in sorted(asked - known)]
+    if unseen:
+        expected = "expected training points of every class of the test split"
+        warnings.warn(f"{where}: {expected}, got none of {listing(unseen)}", stacklevel=2)
+
+
 def choose_features(options: PointDataOptions, train: Pack, test: Pack, where: str) -> dict[str, int]:
     """The names and widths of the features to use: those asked for, or all that both splits have."""
     known = {name: width(values, train.points) for name, values in train.features.items() if name in test.features}
+    for name, columns in known.items():
+        found = width(test.features[name], test.points)
+        if found != columns:
+            expected = f"{columns} numbers per point in the test split, as in the train split"
+            raise DataError(f"{where}: feature_{name}: expected {expected}, got {found}")
     chosen = known
     if options.features is not None:
         for name in options.features:

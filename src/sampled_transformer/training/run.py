@@ -341,7 +341,8 @@ def warn_of_few_steps(run: Run, per_epoch: int) -> None:
     if (settings.command_name, settings.model) == ("train", shipped.model):
         without = "" if run.splits.view.normals else ", which needs normals (`data pack --normals estimate`)"
         advice += f", or begin with trained weights: --init {INITIAL_WEIGHTS}{without}"
-    counted = f"{steps} training step{'s' * (steps != 1)} on {len(run.splits.train)} shapes"
+    sets, noun = len(run.splits.train), "shape" if settings.command_name == "train" else "set"
+    counted = f"{steps} training step{'s' * (steps != 1)} on {sets} {noun}{'s' * (sets != 1)}"
     warnings.warn(f"new weights learn little in {counted}: {advice}", stacklevel=3)
 
 

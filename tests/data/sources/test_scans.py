@@ -134,3 +134,43 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     for share in (0.0, 1.0):
         with pytest.raises(DataError, match="test_fraction: expected more than 0 and less than 1, got"):
             load(tmp_path, "train", test_fraction=share)
+
+
+def test_scans_without_any_class_or_with_other_labels_are_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_text(tmp_path / f"{name}.csv", [-1] * 3)
+    with pytest.raises(DataError, match="label: expected at least 1 point with a class, got 2 scans with no"):
+        load(tmp_path, "train")
+    (tmp_path / "two.csv").write_text("x,y,z,label\n1,2,3,0.5\n4,5,6,1\n")
+    with pytest.raises(DataError, match=r"two\.csv: label: expected one whole number per point, got other values"):
+        load(tmp_path, "train")
+
+
+def test_features_with_gaps_are_left_out_with_a_warning_and_refused_if_asked_for(tmp_path: Path) -> None:
+    points, labels, whole = table(4), np.arange(4) % 2, np.arange(4.0)
+    np.savez(tmp_path / "a.npz", points=points, label=labels, height=whole, echo=whole)
+    np.savez(tmp_path / "b.npz", points=points, label=labels, height=whole, echo=[0, np.nan, 1, np.inf])
+    reason = r"b\.npz: echo: expected finite numbers, got NaN or infinity at 2 points"
+    with pytest.warns(UserWarning, match=f"{reason}; echo is left out"):
+        pack = load(tmp_path, "train")
+    assert list(pack.features) == ["height"]
+    assert list(load(tmp_path, "train", features="height").features) == ["height"]
+    with pytest.raises(DataError, match=reason):
+        load(tmp_path, "train", features="height,echo")
+
+
+def test_normals_with_gaps_are_left_out(tmp_path: Path) -> None:
+    points, labels, normals = table(4), np.arange(4) % 2, np.eye(3)[[0, 1, 2, 0]]
+    np.savez(tmp_path / "a.npz", points=points, label=labels, normals=normals)
+    normals[0] = np.nan
+    np.savez(tmp_path / "b.npz", points=points, label=labels, normals=normals)
+    with pytest.warns(UserWarning, match=r"b\.npz: normals: .* at 1 point; normals are left out"):
+        assert load(tmp_path, "train").normals is None
+
+
+def test_features_of_different_widths_are_refused(tmp_path: Path) -> None:
+    for split, width in (("train", 2), ("test", 3)):
+        (tmp_path / split).mkdir()
+        np.savez(tmp_path / split / "a.npz", points=table(4), label=[0, 1, 0, 1], echo=np.ones((4, width)))
+    with pytest.raises(DataError, match=r"test.a\.npz: echo: expected 2 numbers per point, as in the scans .* got 3"):
+        load(tmp_path, "train")

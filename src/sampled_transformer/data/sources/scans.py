@@ -8,6 +8,9 @@ the names of its standard, and others are called "class 7".
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +30,7 @@ from ..scene_clouds import SceneCloud, pack_scenes
 
 SUFFIXES = (*STREAMED, ".ply", ".pcd", *TEXT, ".npz", ".npy", ".bin")
 MOST_CLASSES = 256
+NORMALS = "normals"
 
 #: How a scan was made, rather than what it shows: not read unless `features` names it.
 BOOKKEEPING = frozenset(
@@ -59,7 +63,8 @@ class Survey(NamedTuple):
 
     numbers: frozenset[int]
     names: tuple[tuple[int, str], ...]
-    features: frozenset[str]
+    features: dict[str, int]  # and how many numbers of each a point has
+    missing: dict[str, int]  # for how many points a feature is NaN or infinite, if for any
     has_normals: bool
 
 
@@ -78,9 +83,9 @@ def load(
     """Load the scans of one split; they keep their size.
 
     `grid` keeps one random point per cube of this size, and then `points` at most that many random points per scan.
-    `features` names the fields to keep, separated by commas (default: those that all files have, without bookkeeping
-    such as `gps_time`). `columns` and `label` are those of `read_scan`. Without folders for the splits, `seed` chooses
-    the share `test_fraction` of the files to test on.
+    `features` names the fields to keep, separated by commas (default: those that all files have at every point, without
+    bookkeeping such as `gps_time`; a warning names those that are NaN somewhere). `columns` and `label` are those of
+    `read_scan`. Without folders for the splits, `seed` chooses the share `test_fraction` of the files to test on.
     """
     if not 0 < test_fraction < 1:
         raise DataError(f"test_fraction: expected more than 0 and less than 1, got {test_fraction}")
@@ -92,8 +97,11 @@ def load(
     reading = Reading(_words(columns), label)
     surveys = {path: _survey(path, path.stat().st_mtime_ns, reading) for path in paths}
     classes = _classes(surveys)
+    if not classes:
+        total = f"{len(paths)} scans with no label but {IGNORE}"
+        raise DataError(f"{printable(folder)}: label: expected at least 1 point with a class, got {total}")
     chosen = _features(surveys, _words(features))
-    with_normals = all(one.has_normals for one in surveys.values())
+    with_normals = all(one.has_normals and NORMALS not in one.missing for one in surveys.values())
 
     def made() -> Iterator[SceneCloud]:
         for path in files[split]:
@@ -154,21 +162,29 @@ def _survey(path: Path, changed: int, reading: Reading) -> Survey:
     """Look at every point of a file, piece by piece if it can be read so; `changed` is when the file was written."""
     numbers: set[int] = set()
     names: dict[int, str] = {}
-    features: frozenset[str] = frozenset()
+    features: dict[str, int] = {}
+    missing: Counter[str] = Counter()
     has_normals = False
     for scan in iter_scan_chunks(path, columns=_listed(reading.columns), label=reading.label):
         if scan.labels is None:
+            broken = [name for name in LABEL_NAMES if name in scan.features]
+            if broken:
+                raise DataError(
+                    f"{printable(path)}: {broken[0]}: expected one whole number per point, got other values"
+                )
             has = ", ".join(scan.features) or "positions alone"
             raise DataError(f"{printable(path)}: expected labels, such as a field {LABEL_NAMES[0]!r}, got {has}")
         numbers |= set(np.unique(scan.labels).tolist())
         names |= scan.classes
-        features, has_normals = frozenset(scan.features), scan.normals is not None
+        features = {name: math.prod(values.shape[1:]) for name, values in scan.features.items()}
+        missing.update(scan.missing())
+        has_normals = scan.normals is not None
         bad = [number for number in numbers if not IGNORE <= number < MOST]
         if bad or len(numbers) > MOST_CLASSES:
             got = str(bad[0]) if bad else f"{len(numbers)} different ones"
             expected = f"at most {MOST_CLASSES} classes from 0 to {MOST - 1}, or -1 for none"
             raise DataError(f"{printable(path)}: {scan.label_name}: expected {expected}, got {got}")
-    return Survey(frozenset(numbers), tuple(sorted(names.items())), features, has_normals)
+    return Survey(frozenset(numbers), tuple(sorted(names.items())), features, dict(missing), has_normals)
 
 
 def _classes(surveys: dict[Path, Survey]) -> dict[int, str]:
@@ -186,14 +202,37 @@ def _classes(surveys: dict[Path, Survey]) -> dict[int, str]:
 
 
 def _features(surveys: dict[Path, Survey], wanted: tuple[str, ...] | None) -> list[str]:
+    """The features to keep: those that are wanted, or those that every point of every file has."""
+    chosen = list(wanted or ())
     if wanted is None:
-        return sorted(frozenset.intersection(*(survey.features for survey in surveys.values())) - BOOKKEEPING)
+        known = set.intersection(*(set(survey.features) for survey in surveys.values())) - BOOKKEEPING
+        gaps = _gaps(surveys)
+        for name in sorted((known | {NORMALS}) & gaps.keys()):
+            left_out = "are left out" if name == NORMALS else "is left out"
+            warnings.warn(f"{gaps[name]}; {name} {left_out}", stacklevel=3)
+        chosen = sorted(known - gaps.keys())
+    widths: dict[str, int] = {}
     for path, survey in surveys.items():
-        for name in wanted:
+        for name in chosen:
             if name not in survey.features:
                 has = ", ".join(sorted(survey.features)) or "none"
                 raise DataError(f"{printable(path)}: features: expected {name}, got {has}")
-    return list(wanted)
+            if name in survey.missing:
+                raise DataError(_gaps({path: survey})[name])
+            if widths.setdefault(name, survey.features[name]) != survey.features[name]:
+                expected = f"{widths[name]} numbers per point, as in the scans before it"
+                raise DataError(f"{printable(path)}: {name}: expected {expected}, got {survey.features[name]}")
+    return chosen
+
+
+def _gaps(surveys: dict[Path, Survey]) -> dict[str, str]:
+    """What to say about each feature that is NaN somewhere; it names the first file."""
+    found: dict[str, str] = {}
+    for path, survey in surveys.items():
+        for name, count in survey.missing.items():
+            reason = f"expected finite numbers, got NaN or infinity at {count} point{'s' * (count != 1)}"
+            found.setdefault(name, f"{printable(path)}: {name}: {reason}")
+    return found
 
 
 def _settled(scan: Scan, numbers: list[int]) -> np.ndarray:
