@@ -22,7 +22,7 @@ from torch import nn
 
 from .models.described import Stored, build_described, check_description
 from .support.atomic import atomic_write
-from .support.printable import brief, printable
+from .support.printable import brief, one_line, printable
 from .support.registry import did_you_mean
 from .support.safetensors_file import in_fixed_order
 from .support.trees import check_nesting
@@ -39,7 +39,7 @@ class WeightsError(ValueError):
     """A weights file that cannot be used. The message is one line: `path: problem`."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(" ".join(message.split())))
+        super().__init__(one_line(message))
 
 
 @dataclass(frozen=True)
@@ -239,9 +239,10 @@ def _describe(file: Any, path: Path) -> Description:
     except (KeyError, TypeError, ValueError, RecursionError):
         raise WeightsError(f"{printable(path)}: expected metadata written by save_model, got something else") from None
     try:
-        check_description(description.model, options, len(_names(file)))
+        check_description(description.model, options)
     except ValueError as error:
-        raise WeightsError(f"{printable(path)}: cannot build the network that it describes ({error})") from None
+        reason = brief(str(error), 300)
+        raise WeightsError(f"{printable(path)}: cannot build the network that it describes ({reason})") from None
     return description
 
 

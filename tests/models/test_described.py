@@ -4,15 +4,20 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from helpers.variants import VARIANTS
 from safetensors.torch import save_file
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from sampled_transformer.models import REGISTRY, create_model, list_models
-from sampled_transformer.models.described import Stored, build_described
+from sampled_transformer.models.described import Stored, _kinds, build_described
+from sampled_transformer.support.trees import members
 from sampled_transformer.weights import find_weights, list_pretrained, load_model
 
 SMALL = {"classes": 3, "dim": 16, "heads": 2, "hidden": 8, "embedding": 4}
@@ -64,8 +69,8 @@ def test_a_described_network_is_the_one_that_create_model_builds(name: str, opti
         ({"dim": 16.0}, "dim: expected a whole number, got 16.0"),
         ({"norm": "yes"}, "norm: expected true or false"),
         ({"dim": 1 << 40}, "dim: expected at most 1,048,576"),
-        ({"depth": 1 << 19}, "depth, decoder_depth, blocks: expected at most 64 blocks, got 524288"),
-        ({"depth": 60}, "'blocks.1.attention.key.weight' is missing"),
+        ({"depth": 1 << 19}, "expected at most [0-9]+ modules and parameters for the tensors"),
+        ({"depth": 3}, "'blocks.1.attention.key.weight' is missing"),
         ({"hidden": 1 << 20, "dim": 1 << 20}, "expected shape"),
         ({"dropout": float("nan")}, "dropout: expected a finite number"),
         ({"attention": ["sampled"]}, "attention: expected text"),
@@ -75,6 +80,9 @@ def test_a_described_network_is_the_one_that_create_model_builds(name: str, opti
         ({"attention_options": {"generator": {}}}, "generator: expected"),
         ({"attention_options": {"colour": 1}}, "expected an option of the mechanism"),
         ({"coordinates": [3] * 100}, "coordinates: expected at most 64 entries, got 100"),
+        ({"z" * 100_000: 1}, r"got 'z+\.\.\.\)$"),
+        ({"dim": "z" * 100_000}, r"got 'z+\.\.\.\)$"),
+        ({"attention": "z" * 100_000}, r"got 'z+\.\.\.\)$"),
         ({"\x1b]0;title\x07": 1}, r"got '\\x1b\]0;title\\x07'"),
     ],
 )
@@ -84,6 +92,44 @@ def test_options_without_sense_or_measure_are_refused(changes: dict, message: st
         build_described("basic", {**SMALL, **changes}, tensors, 10_000)
     assert "\n" not in str(error.value)
     assert "\x1b" not in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+def counts() -> list[tuple[str, str, Any]]:
+    """Every option of every network that may be a whole number, or a list of them."""
+    return [
+        (name, key, value)
+        for name in list_models()
+        for key, kind in _kinds(REGISTRY[name]).items()
+        for value in (1 << 20, [1 << 20] * 4)
+        if int in members(kind) or Sequence[int] in members(kind)
+    ]
+
+
+@pytest.mark.parametrize(("name", "key", "value"), counts())
+def test_no_option_counts_layers_without_limit(name: str, key: str, value: Any) -> None:
+    """Blocks, layers of a head, local layers per level: whatever a network repeats, and however often."""
+    options: dict = {"classes": 3} if takes_classes(name) else {}
+    tensors, found = stored(create_model(name, **options)), 0
+
+    def count(*_what: object) -> None:
+        nonlocal found
+        found += 1
+
+    handle = register_module_parameter_registration_hook(count)
+    try:
+        with suppress(ValueError):
+            build_described(name, {**options, key: value}, tensors, 10_000)
+    finally:
+        handle.remove()
+    assert found <= 9 * len(tensors)
+
+
+def test_many_names_of_tensors_allow_no_network_of_gigabytes() -> None:
+    """A name takes 60 bytes of a file, a block 30 kB of memory."""
+    names = {f"{number:x}": Stored("F32", (0,)) for number in range(100_000)}
+    with pytest.raises(ValueError, match="expected at most 30,000 modules and parameters"):
+        build_described("mae-classifier", {"classes": 3, "attention": "none", "depth": 100_000}, names, 5_500_000)
 
 
 def test_constants_that_follow_from_options_are_bounded_too() -> None:

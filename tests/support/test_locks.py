@@ -86,6 +86,19 @@ def test_a_lock_of_another_host_counts_while_it_is_renewed(tmp_path: Path) -> No
         assert json.loads(path.read_text())["process"] == os.getpid()
 
 
+@pytest.mark.parametrize("odd", [{"since": 1e300}, {"since": "x"}, {"since": float("nan")}, {"process": 10**30}])
+def test_a_lock_of_odd_values_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: dict) -> None:
+    path = tmp_path / ".lock"
+    elsewhere(path, **odd)
+    message = r"^out: expected a place that no other process writes to, got run, which "
+    with pytest.raises(InUse, match=message), locked(path, "out", "run"):
+        pass
+    monkeypatch.setattr(locks, "_lock", lambda handle: None)  # as on some network file systems
+    elsewhere(path, **odd, host=socket.gethostname(), **({} if "process" in odd else {"process": 1 << 62}))
+    with locked(path, "out", "run"):
+        assert json.loads(path.read_text())["process"] == os.getpid()
+
+
 def test_a_requeued_job_takes_its_own_lock_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / ".lock"
     elsewhere(path, SLURM_JOB_ID="12")

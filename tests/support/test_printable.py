@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sampled_transformer.support.printable import brief, printable
+from sampled_transformer.support.printable import brief, one_line, printable
 
 
 def test_ordinary_names_stay() -> None:
@@ -26,4 +26,5 @@ def test_half_a_letter_is_escaped_too() -> None:
 def test_a_long_text_is_cut() -> None:
     assert brief("x" * 80) == "x" * 80
     assert brief("x" * 81) == "x" * 80 + "..."
+    assert one_line("a \n b\x1b" + "x" * 10_000, 6) == "a b\\x1bxx..."
     assert brief("\x1b" * 3, 2) == "\\x1b\\x1b..."

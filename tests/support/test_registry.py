@@ -41,6 +41,18 @@ def test_options_that_do_not_exist_are_refused_with_the_likely_name() -> None:
     assert caught.value.name == "sample"
 
 
+def test_names_from_files_are_cut_and_escaped() -> None:
+    for name in ("z" * 10**6, "\x1b]0;x\x07" * 1000):
+        for call in (
+            lambda name=name: look_up("model", name, MANY),
+            lambda name=name: check_options("x", [name], MANY),
+        ):
+            with pytest.raises(ValueError, match=r"got '.+\.\.\.") as caught:
+                call()
+            assert len(str(caught.value)) < 500
+            assert str(caught.value).isprintable()
+
+
 def test_no_guess_where_nothing_is_close() -> None:
     assert did_you_mean("zzz", ["basic"]) == ""
     assert did_you_mean("--recepie", ["--recipe", "--root"], quote="") == "; did you mean --recipe?"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from ..support.printable import brief
+from ..support.printable import one_line
 
 PROGRAM = "sampled-transformer"
 LONGEST = 20_000  # characters of a message; one names all shapes of a batch
@@ -17,19 +17,19 @@ COMPILER = "sampled_transformer.attention.compiled"  # the logger that says when
 
 def fail(message: str, code: int) -> int:
     """Write an error in one line; returns the exit code."""
-    print(f"{PROGRAM}: error: {_line(message)}", file=sys.stderr)
+    print(f"{PROGRAM}: error: {one_line(message, LONGEST)}", file=sys.stderr)
     return code
 
 
 def warn(message: str) -> None:
     """Write a warning in one line."""
-    print(f"{PROGRAM}: warning: {_line(message)}", file=sys.stderr)
+    print(f"{PROGRAM}: warning: {one_line(message, LONGEST)}", file=sys.stderr)
 
 
 def remark(kind: str, lines: Iterable[str]) -> None:
     """Write one line for each remark about the input."""
     for line in lines:
-        print(f"{kind}: {_line(line)}", file=sys.stderr)
+        print(f"{kind}: {one_line(line, LONGEST)}", file=sys.stderr)
 
 
 def left_out(problems: Iterable[str], used: int) -> None:
@@ -68,8 +68,3 @@ class _SaysOnce(logging.Handler):
         from tqdm import tqdm  # which keeps a progress bar whole
 
         tqdm.write("note: compiling a kernel; this takes seconds, and up to a minute the first time", file=sys.stderr)
-
-
-def _line(message: str) -> str:
-    """A message on one line that ends, whatever stands in it: a list of files may hold a name of a megabyte."""
-    return brief(" ".join(message.split()), LONGEST)

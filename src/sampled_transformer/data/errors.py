@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..support.printable import printable
+from ..support.printable import one_line
 
 
 class DataError(ValueError):
@@ -11,4 +11,4 @@ class DataError(ValueError):
     def __init__(self, message: str) -> None:
         # We also pass on messages from other libraries, and some of them span several lines.
         # Names from files may hold what a terminal obeys.
-        super().__init__(printable(" ".join(str(message).split())))
+        super().__init__(one_line(str(message)))

@@ -9,11 +9,17 @@ memory as its file does.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Unpack, get_args, get_origin, get_type_hints
 
 import torch
 from torch import nn
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from ..attention import REGISTRY as MECHANISMS
 from ..blocks import TransformerBlock
@@ -25,11 +31,12 @@ from .set_transformer import ISAB, SetEncoder
 
 MOST = 1 << 20  # of any whole number in a description: widths, groups, neighbours
 MOST_PASSES = 4096  # samples and rounds, which multiply the time of every pass
-FEW_BLOCKS = 64  # blocks that any description may ask for; beyond that, at most one per tensor in the file
+PARTS = 8  # parameters and modules that a network may have per tensor in its file; ours have up to five
+MOST_PARTS = 30_000  # however many tensors there are: a part takes 3 kB before it stores a number
 MOST_STAGES = 64  # entries of a list
 SPARE_BYTES = 1 << 20  # that numbers which follow from the options may always take
 FLOATS = ("F16", "BF16", "F32", "F64")  # how a file may store a floating-point tensor
-PASSES, BLOCKS = ("samples", "rounds"), ("depth", "decoder_depth", "blocks")
+PASSES = ("samples", "rounds")
 
 
 class Stored(NamedTuple):
@@ -50,8 +57,8 @@ def build_described(name: str, options: Mapping[str, Any], stored: Mapping[str, 
         size: Bytes of the file.
     """
     try:
-        check_description(name, options, len(stored))
-        with torch.device("meta"):
+        check_description(name, options)
+        with _few_parts(min(PARTS * max(len(stored), 1), MOST_PARTS)), torch.device("meta"):
             outline = create_model(name, **options)
     except Exception as error:  # whatever the classes make of odd options
         raise ValueError(f"cannot build the network that it describes ({brief(str(error), 300)})") from None
@@ -62,6 +69,28 @@ def build_described(name: str, options: Mapping[str, Any], stored: Mapping[str, 
         what = f"constants of {others:,} bytes from a file of {size:,}"
         raise ValueError(f"cannot build the network that it describes (it asks for {what})")
     return create_model(name, **options)
+
+
+@contextmanager
+def _few_parts(most: int) -> Iterator[None]:
+    """Refuse to build a network of more modules and parameters in this thread, whichever of its options counts them."""
+    thread, found = threading.get_ident(), 0
+
+    def count(*_what: object) -> None:
+        nonlocal found
+        if threading.get_ident() == thread:
+            found += 1
+            if found > most:
+                raise ValueError(
+                    f"expected at most {most:,} modules and parameters for the tensors in the file, got more"
+                )
+
+    handles = register_module_module_registration_hook(count), register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def check_tensors(name: str, outline: nn.Module, stored: Mapping[str, Stored]) -> None:
@@ -80,22 +109,17 @@ def check_tensors(name: str, outline: nn.Module, stored: Mapping[str, Stored]) -
             raise ValueError(f"{key}: expected numbers of the type {' or '.join(expected)}, got {brief(dtype)}")
 
 
-def check_description(name: str, options: Mapping[str, Any], tensors: int) -> None:
+def check_description(name: str, options: Mapping[str, Any]) -> None:
     """Refuse options of other types than the classes name, and sizes without measure."""
     _check_types(_kinds(look_up("model", name, REGISTRY)), options, "options")
     inner = options.get("attention_options") or {}
     _check_types(_inner_kinds(), inner, "attention_options")
-    blocks = 0
     for key, number in _numbers({**inner, **options}):
         if not math.isfinite(number):
             raise ValueError(f"{brief(key)}: expected a finite number, got {number}")
         limit = MOST_PASSES if key in PASSES else MOST
         if isinstance(number, int) and key != "seed" and abs(number) > limit:
             raise ValueError(f"{brief(key)}: expected at most {limit:,}, got {brief(str(number))}")
-        if key in BLOCKS:
-            blocks += max(0, int(number))
-    if blocks > max(FEW_BLOCKS, tensors):
-        raise ValueError(f"{', '.join(BLOCKS)}: expected at most {max(FEW_BLOCKS, tensors)} blocks, got {blocks}")
 
 
 def _check_types(kinds: Mapping[str, Any], options: Mapping[str, Any], where: str) -> None:

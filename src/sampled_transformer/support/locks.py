@@ -105,7 +105,7 @@ def _runs_here(holder: Mapping[str, Any]) -> bool:
         return False
     try:
         os.kill(number, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # it lives, and belongs to someone else
         return True
@@ -162,9 +162,10 @@ def _renew(path: Path, done: threading.Event) -> None:
 
 
 def _shown(holder: Mapping[str, Any], path: Path) -> str:
-    if not isinstance(holder.get("process"), int) or not isinstance(holder.get("since"), float):
+    try:
+        number, since = int(holder["process"]), time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder["since"]))
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):  # not written yet, or not by us
         return "which another process has just taken"
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder["since"]))
     host = printable(str(holder.get("host")))
     own = "" if host == socket.gethostname() else f" (if it is gone, delete {printable(path)})"
-    return f"which process {holder['process']} on {host} has used since {since}{own}"
+    return f"which process {number} on {host} has used since {since}{own}"

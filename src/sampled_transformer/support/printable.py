@@ -20,3 +20,8 @@ def printable(path: str | Path) -> str:
 def brief(text: str, most: int = 80) -> str:
     """Text from a file for a line of an error: printable, and cut after `most` characters."""
     return printable(text if len(text) <= most else f"{text[:most]}...")
+
+
+def one_line(text: str, most: int = 5_000) -> str:
+    """An error on one line that ends, whatever names and lists of names from files it holds; a path has room in it."""
+    return brief(" ".join(text.split()), most)

@@ -6,8 +6,11 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from .printable import brief
+
 Thing = TypeVar("Thing")
 MOST_LISTED = 16  # names that an error lists one by one; of longer lists it shows the families
+LONGEST = 100  # letters of a name that somebody may have mistyped
 
 
 class UnknownOptionError(ValueError):
@@ -22,7 +25,7 @@ class UnknownOptionError(ValueError):
 
     def __init__(self, owner: str, name: str, known: Iterable[str], where: str = "options") -> None:
         self.owner, self.name, self.known = owner, name, sorted(known)
-        super().__init__(f"{where}: {self.expectation}, got {name!r}{self.hint}")
+        super().__init__(f"{where}: {self.expectation}, got {brief(repr(name))}{self.hint}")
 
     @property
     def expectation(self) -> str:
@@ -54,14 +57,15 @@ def check_options(owner: str, given: Iterable[str], known: Iterable[str]) -> Non
 def unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
     """The error for an unknown name, with the closest known name and a short list of all names."""
     known = sorted(names)
+    got = f"got {brief(repr(name))}{did_you_mean(name, known)}"
     if len(known) <= MOST_LISTED:
-        return f"{kind}: expected one of {', '.join(known)}, got {name!r}{did_you_mean(name, known)}"
-    return f"{kind}: expected one of {len(known)} names, got {name!r}{did_you_mean(name, known)} ({listing(known)})"
+        return f"{kind}: expected one of {', '.join(known)}, {got}"
+    return f"{kind}: expected one of {len(known)} names, {got} ({listing(known)})"
 
 
 def did_you_mean(name: str, names: Iterable[str], quote: str = "'") -> str:
     """The end of an error, "; did you mean 'x'?", or nothing where no name is close."""
-    close = difflib.get_close_matches(name, list(names), 1)
+    close = difflib.get_close_matches(name, list(names), 1) if len(name) <= LONGEST else []
     return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
 
 

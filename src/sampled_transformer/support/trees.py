@@ -137,7 +137,7 @@ def check_tree(
     """
     file = f"{where}: " if where else ""
     if not isinstance(tree, Mapping):
-        raise ValueError(f"{file}{above[:-1] or 'settings'}: expected names and values, got {printable(repr(tree))}")
+        raise ValueError(f"{file}{above[:-1] or 'settings'}: expected names and values, got {brief(repr(tree))}")
     checked: Tree = {}
     for name, value in tree.items():
         if name not in known:
@@ -174,7 +174,7 @@ def convert(value: Any, kind: Any, path: str) -> Any:
     hint = (
         did_you_mean(value, map(str, get_args(kind))) if get_origin(kind) is Literal and isinstance(value, str) else ""
     )
-    raise ValueError(f"{path}: expected {describe(kind)}, got {value!r}{hint}")
+    raise ValueError(f"{path}: expected {describe(kind)}, got {brief(repr(value))}{hint}")
 
 
 def describe(kind: Any) -> str:

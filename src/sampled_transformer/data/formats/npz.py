@@ -28,6 +28,7 @@ ALWAYS_ALLOWED = 2**28  # bytes that any archive may unpack to, however small it
 MOST_MEMBERS = 1000  # arrays per archive; a pack has at most a dozen
 LONGEST_HEADER = 10_000  # bytes, numpy's own limit
 DEEPEST = 100  # brackets in a header; one of a plain array has two
+NO_HEADER = "expected a header with a type and a shape, got something else"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # numpy writes no others
 LARGEST = 2**35  # bytes; at most 32 GiB per archive
 
@@ -74,8 +75,11 @@ def _read_header(stream: IO[bytes], available: int, structured: bool = False) ->
         raise DataError(f"expected a header of at most {LONGEST_HEADER:,} bytes, got more")
     text = stream.read(int.from_bytes(length, "little"))
     if text.count(b"(") + text.count(b"[") + text.count(b"{") > DEEPEST:
-        raise DataError("expected a header with a type and a shape, got something else")
-    shape, fortran_order, dtype = read(io.BytesIO(length + text))
+        raise DataError(NO_HEADER)
+    try:
+        shape, fortran_order, dtype = read(io.BytesIO(length + text))
+    except MemoryError:  # what Python's parser raises when it gives up on nested operators, however short they are
+        raise DataError(NO_HEADER) from None
     fields = [dtype[name] for name in dtype.names] if structured and dtype.names else [dtype]
     if dtype.hasobject or any(part.names or part.kind not in "biufSU" or part.itemsize == 0 for part in fields):
         raise DataError(f"type not accepted: expected plain numbers or text, got {brief(str(dtype))}")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...support.printable import brief
 from ..errors import DataError
 from ..limits import POINT_BYTES, check_need
 from .npz import EXPANSION
@@ -81,7 +82,7 @@ def positions_and_normals(data: np.ndarray) -> tuple[list[str], list[str]]:
     fields = list(data.dtype.names or ())
     positions, normals = named_columns(fields)
     if positions is None:
-        raise DataError(f"no points; expected the fields x, y, z, got {', '.join(fields)}")
+        raise DataError(f"no points; expected the fields x, y, z, got {brief(', '.join(fields), 200)}")
     return [fields[i] for i in positions], [fields[i] for i in normals or []]
 
 

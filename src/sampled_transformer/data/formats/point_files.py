@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...support.printable import brief
 from ..errors import DataError
 from ..limits import POINT_BYTES, check_need
 from .npz import Header, array_names, read_array, read_arrays
@@ -76,7 +77,7 @@ def table_fields(table: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
     kept = [(name, place) for place, name in enumerate(names) if name not in ("_", "-")]
     for number, (name, _) in enumerate(kept):
         if name.lower() in (other.lower() for other, _ in kept[:number]):
-            raise DataError(f"columns: expected different names, got '{name}' twice")
+            raise DataError(f"columns: expected different names, got '{brief(name)}' twice")
     return {name: table[:, place] for name, place in kept}
 
 
@@ -109,7 +110,7 @@ def points_name(available: Sequence[str]) -> str:
     """Which of the arrays holds the points."""
     names = [name for name in ARRAY_NAMES if name in available] or (available if len(available) == 1 else [])
     if not names:
-        found = ", ".join(available) or "no arrays"
+        found = brief(", ".join(available), 200) or "no arrays"
         raise DataError(f"no points; expected an array named {', '.join(ARRAY_NAMES[:3])} or similar, got {found}")
     return names[0]
 
@@ -154,7 +155,7 @@ def npy_fields(path: Path, columns: list[str] | None = None) -> dict[str, np.nda
     if array.dtype.names is None:
         return table_fields(array, columns or [])
     if columns is not None:
-        found = ", ".join(array.dtype.names)
+        found = brief(", ".join(array.dtype.names), 200)
         raise DataError(f"columns: expected none, because the array has names of its own ({found})")
     if array.ndim != 1:
         raise DataError(f"expected a structured array of shape (n,), got {array.shape}")

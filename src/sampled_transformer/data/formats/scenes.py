@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from ...support.printable import brief
 from ..errors import DataError
 from ..limits import check_need
 from .meshes import Mesh
@@ -140,12 +141,13 @@ class _SiblingFiles:
         self.folder = path.parent.resolve()
 
     def __getitem__(self, name: str) -> bytes:
-        from ..files import check_size
+        from ..files import check_size, named_errors
 
         path = (self.folder / unquote(name)).resolve()
         if not path.is_relative_to(self.folder):
-            raise DataError(f"refers to '{name}', which is outside the folder of the file")
-        check_size(path)
+            raise DataError(f"refers to '{brief(name)}', which is outside the folder of the file")
+        with named_errors(f"refers to '{brief(name)}'"):
+            check_size(path)
         return path.read_bytes()
 
     get = __getitem__
