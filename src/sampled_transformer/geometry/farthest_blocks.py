@@ -15,7 +15,8 @@ def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
 
     We sort the points along a Hilbert curve and divide them into blocks. A newly chosen point can only change a block
     if it is closer to the block's bounding box than some point of the block is to all earlier choices. After a while
-    this is true for a handful of blocks only. We use numpy because its calls cost less than torch's on small blocks.
+    this is true for a handful of blocks only. It is never true of points that coincide, so we stop as soon as all that
+    are left lie where chosen ones do. We use numpy because its calls cost less than torch's on small blocks.
     """
     n, dimension = points.shape
     blocks = -(-n // BLOCK)
@@ -42,6 +43,9 @@ def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
         nearest[near] = np.minimum(nearest[near], np.square(planes[near] - centre).sum(1))
         peak[near] = nearest[near].max(1)
         highest = peak.max()
+        if highest == 0:  # whatever is left lies where a chosen point does: the lowest index first, and no more steps
+            chosen[step:] = np.sort(index[nearest == 0])[: count - step]
+            break
         farthest = np.flatnonzero(peak == highest)
         chosen[step] = index[farthest][nearest[farthest] == highest].min()
     return torch.from_numpy(chosen)

@@ -142,7 +142,7 @@ def check_tree(
     for name, value in tree.items():
         if name not in known:
             names = [f"{above}{one}" for one in known]
-            raise UnknownOptionError(owner, printable(f"{above}{name}"), names, where or "options")
+            raise UnknownOptionError(owner, f"{above}{name}", names, where or "options")
         kind = known[name].kind
         if isinstance(kind, type) and is_dataclass(kind):
             short = getattr(kind, "short", None)
