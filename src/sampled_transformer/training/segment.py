@@ -9,7 +9,6 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from torchmetrics.classification import MulticlassConfusionMatrix
 
 from ..data import Batch
 from ..data.point_transforms import PointAugmentation
@@ -18,6 +17,7 @@ from ..inference.segmentation import MEMORY, most_points, scene_probabilities
 from ..weights import Description
 from . import run as runs
 from .callbacks import Row
+from .confusions import ClassTask
 from .network import build_network, given_options
 from .point_loading import (
     PointBatches,
@@ -32,7 +32,6 @@ from .point_loss import EXTRA_LOSSES
 from .run import Loaders, Run
 from .segment_settings import LossOptions, SegmentSettings
 from .settings import OptimiserOptions
-from .task import DIVERGED, Task
 
 DECIDED = {
     "classes": "the data",
@@ -42,7 +41,7 @@ DECIDED = {
 }
 
 
-class Segment(Task):
+class Segment(ClassTask):
     """Minimises the weighted cross-entropy of all points with a label.
 
     Args:
@@ -56,6 +55,7 @@ class Segment(Task):
     """
 
     score: ClassVar[str] = "mean_iou"
+    measure = staticmethod(iou_figures)
 
     def __init__(
         self,
@@ -67,17 +67,10 @@ class Segment(Task):
         seed: int = 0,
         splits: tuple[str, ...] = ("test",),
     ) -> None:
-        super().__init__(network, optimiser, seed, sums=3)  # loss, right answers, points
-        self.view, self.loss, self.splits = view, loss, splits
+        super().__init__(network, len(weights), optimiser, seed, splits)
+        self.view, self.loss = view, loss
         self.weights = weights  # not a buffer: a checkpoint would hold it twice
-        self.matrices = nn.ModuleDict(
-            {name: MulticlassConfusionMatrix(len(weights), ignore_index=-1, validate_args=False) for name in splits}
-        )
-        self.finite = torch.ones((), dtype=torch.bool)
         self.most = most_points(MEMORY)
-
-    def confusion(self, split: str) -> MulticlassConfusionMatrix:
-        return cast(MulticlassConfusionMatrix, self.matrices[split])
 
     def ask(self, batch: Batch) -> Tensor:
         logits: Tensor = self.network(**network_inputs(batch, self.view))
@@ -105,39 +98,15 @@ class Segment(Task):
             return weights
         return weights ** (1 - self.trainer.global_step / self.trainer.estimated_stepping_batches)
 
-    def take_totals(self) -> dict[str, float]:
-        loss, right, count = self.summed()
-        return {"train_loss": loss / max(1, count), "train_accuracy": right / max(1, count)}
-
-    def on_validation_epoch_start(self) -> None:
-        self.share_buffers()
-        for split in self.splits:
-            self.confusion(split).reset()
-        self.finite = torch.ones((), dtype=torch.bool, device=self.device)
-
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         assert batch.point_labels is not None
         scores = self.of_scene(batch) if self.view.part == "crop" and len(batch.points) > self.most else self.ask(batch)
-        self.finite &= scores.isfinite().all()
-        self.confusion(self.splits[dataloader_idx]).update(scores.argmax(1), batch.point_labels)
+        self.count_answers(scores, batch.point_labels, self.splits[dataloader_idx])
 
     def of_scene(self, batch: Batch) -> Tensor:
         """Probabilities at the points of a scene that does not fit in one pass."""
         features = network_inputs(batch, self.view)["features"]
         return scene_probabilities(self.network, batch.points, features, 1, self.most).to(batch.points.device)
-
-    def figures(self) -> dict[str, float]:
-        """Figures of the last evaluation, named by split."""
-        if not self.finite:
-            raise ValueError(f"answers are {DIVERGED}")
-        return {
-            f"{split}_{name}": value
-            for split in self.splits
-            for name, value in iou_figures(self.confusion(split).compute()).items()
-        }
-
-    def confusion_rows(self) -> list[list[int]]:
-        return self.confusion("test").compute().tolist() if "test" in self.splits else []
 
     def shown(self, row: dict[str, float]) -> list[str]:
         parts = [f"train {100 * row['train_accuracy']:.2f} %"]
