@@ -20,7 +20,7 @@ ENCODER = ["--options.depth", "1", "--options.dim", "24", "--options.hidden", "2
 ENCODER += ["--options.groups", "16", "--options.group_size", "16", "--options.embedding", "16"]
 PAGES = {  # page and plots on it
     "train/report.html": 7,
-    "both.html": 7,
+    "both.html": 8,
     "train/evaluate/report.html": 5,
     "measured.html": 2,
     "number/report.html": 3,
@@ -30,6 +30,7 @@ PAGES = {  # page and plots on it
     "cluster/report.html": 1,
     "robust/report.html": 2,
     "bench/report.html": 1,
+    "benches.html": 1,
     "labels.html": 6,
     "clusters.html": 1,
     "fit.html": 1,
@@ -65,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, regressor: Path, segmenter:
     assert main(["cluster", "fit", str(out / "points.csv"), "--page", str(out / "fit.html")]) == 0
     words = ["bench", "--points", "[16,32]", "--mechanisms", "[sampled,dense]", "--levels", "[layer]"]
     assert main([*words, "--passes", "[forward]", "--no-memory", "--out", str(out / "bench")]) == 0
+    assert main(["report", str(out / "bench"), str(out / "bench"), "--out", str(out / "benches.html")]) == 0
     return out
 
 

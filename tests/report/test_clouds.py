@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from sampled_transformer.report.clouds import DECISIVE, MOST_POINTS, Turnable, drawing, side_by_side
+from sampled_transformer.report.clouds import DECISIVE, DIAGONAL, MOST_POINTS, Turnable, drawing, side_by_side
 
 
 def test_a_drawing_shows_what_faces_the_viewer() -> None:
@@ -18,6 +19,13 @@ def test_the_fewest_points_that_decided_half_are_marked() -> None:
     shares = np.array([0.3, 0.25, 0.15, 0.1, 0.1, 0.1])
     assert drawing(points, None, shares).count(DECISIVE) == 2
     assert drawing(points, None, np.array([0, 0, 1.0, 0, 0, 0])).count(DECISIVE) == 1
+
+
+def test_a_long_cloud_stays_in_its_half() -> None:
+    for stretch in ((1, 1, 1), (9, 1, 1), (0, 0, 5), (0, 0, 0)):
+        cloud = np.random.default_rng(0).uniform(-1, 1, (50, 3)) * stretch
+        box = side_by_side([Turnable("", [("", cloud, "#111")])]).layout.scene.aspectratio
+        assert np.linalg.norm([box.x, box.y, box.z]) == pytest.approx(DIAGONAL)
 
 
 def test_clouds_stand_side_by_side_and_are_not_too_large() -> None:

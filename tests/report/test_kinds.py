@@ -44,8 +44,8 @@ def test_files_say_it_too_and_nothing_is_a_training(tmp_path: Path) -> None:
     ("commands", "message"),
     [
         (["train", "fewshot x"], "runs: expected runs of one command, got fewshot and train"),
-        (["bench", "bench"], "got bench"),
-        (["cluster fit x", "cluster fit y"], "robustness), got cluster fit"),
+        (["demo", "demo"], "got demo"),
+        (["cluster fit x", "cluster fit y"], "robustness, bench), got cluster fit"),
         (["evaluate x"], "runs: expected a run, or several evaluations to compare, got one, whose page evaluate wrote"),
     ],
 )

@@ -33,6 +33,15 @@ def test_large_sets_have_curves_and_say_what_was_not_measured() -> None:
     assert '<td class="number">600 MB</td>' in text
     assert "not measured; about 320 s at the measured n^2.0" in text
     assert text.count("plotly-graph-div") == 2
+    assert "takes" not in text  # no size was measured for both
+
+
+def test_the_page_says_how_much_longer_dense_attention_takes() -> None:
+    rows = [*ROWS, ("dense", Measured(50_000, 25.0, 310.0))]
+    text = "".join(sections(rows, 100_000))
+    assert "At 50,000 points, dense attention takes 50.0 times as long as sampled. Both need about the same" in text
+    rows[-1] = ("dense", Measured(50_000, 25.0, 31_000.0))
+    assert "the same memory" not in "".join(sections(rows, 100_000))
 
 
 def test_memory_that_nobody_can_measure_has_no_curve() -> None:

@@ -51,6 +51,17 @@ def test_a_wide_figure_is_scrolled_and_others_fit_the_page() -> None:
     assert figure.layout.width is None
 
 
+def test_the_title_of_a_figure_is_a_heading() -> None:
+    figure = graph_objects().Figure(layout={"title": "a < b", "height": 300})
+    assert as_html(figure).startswith("<h3>a &lt; b</h3>")
+
+
+def test_a_legend_leaves_a_phone_its_width() -> None:
+    figure = graph_objects().Figure()
+    as_html(figure)
+    assert figure.layout.legend.orientation == "h"
+
+
 def test_tables_escape_everything() -> None:
     assert table(("<run>", "a"), [("<b>", "1")]) == (
         '<div class="wide"><table><thead><tr><th>&lt;run&gt;</th><th class="number">a</th></tr></thead>'

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sampled_transformer.cli import main
-from sampled_transformer.report.run_page import curves, read_metrics
+from sampled_transformer.report.run_page import classes_beside, curves, read_metrics
 
 SMALL = ["--options.dim", "16", "--options.hidden", "16", "--data.points", "16", "--epochs", "2", "--data", "bricks"]
 
@@ -62,11 +62,23 @@ def test_several_runs_on_one_page(runs: dict[str, Path], tmp_path: Path, capsys:
     assert main(["report", *map(str, runs.values()), "--out", str(target)]) == 0
     text = " ".join(Page(target.read_text("utf-8")).words)
     assert all(str(folder) in text for folder in runs.values())
+    assert "Classes, run beside run" in text
     assert main(["report", str(tmp_path), "--out", str(target)]) == 2
     assert (
         f"runs: expected the folder of a run with at least one finished epoch, got {tmp_path}"
         in capsys.readouterr().err
     )
+
+
+def test_the_classes_of_several_runs_are_beside_each_other() -> None:
+    one = {"classes": ["a", "b"], "confusion": [[3, 1], [0, 0]]}
+    two = {"classes": ["a", "b"], "confusion": [[1, 3], [0, 0]]}
+    text = "".join(classes_beside({"one": one, "two": two}))
+    assert '<td>a</td><td class="number">75.00 %</td><td class="number">25.00 %</td>' in text
+    assert '<td>b</td><td class="number">-</td><td class="number">-</td>' in text  # nothing to recognise
+    one["confusion"] = [[2, 2], [1, 5]]
+    assert '<td class="number">40.00 %</td>' in "".join(classes_beside({"one": one, "two": two}, iou=True))
+    assert classes_beside({"one": one}) == []
 
 
 def test_metrics_are_numbers(runs: dict[str, Path]) -> None:

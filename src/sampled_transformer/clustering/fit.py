@@ -246,8 +246,11 @@ def _csv(clusters: Clusters) -> str:
     return text.getvalue()
 
 
-def picture(clusters: Clusters, size: int = 640) -> str:
-    """An SVG picture of the first two coordinates: points coloured by cluster, and ellipses of two deviations."""
+def picture(clusters: Clusters, size: int = 640, bare: bool = False) -> str:
+    """An SVG picture of the first two coordinates: points coloured by cluster, and ellipses of two deviations.
+
+    A bare one is a small part of a page in any colour: it has no paper, no ranges, and is as wide as its place.
+    """
     points = clusters.points[:, :2] if clusters.points.shape[1] > 1 else np.pad(clusters.points, ((0, 0), (0, 1)))
     means, deviations = (np.pad(part, ((0, 0), (0, 1)))[:, :2] for part in (clusters.means, clusters.deviations))
     low, high = points.min(0), points.max(0)
@@ -270,6 +273,9 @@ def picture(clusters: Clusters, size: int = 640) -> str:
             zip(place(means).tolist(), deviations.tolist(), clusters.weights.tolist(), strict=True)
         )
     ]
+    if bare:
+        box = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" role="img">'
+        return "\n".join([box, *marks, "</svg>", ""])
     marks += [
         f'<text x="{x:.1f}" y="{y:.1f}" font-family="sans-serif" font-size="16" text-anchor="middle" '
         f'dominant-baseline="central" stroke="white" stroke-width="4" paint-order="stroke">{own}</text>'

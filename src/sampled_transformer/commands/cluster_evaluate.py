@@ -54,6 +54,6 @@ def cluster_evaluate(
         from ..report.facts import made_now
 
         changed = {f"data.{name}": value for name, value in asdict(data).items() if value is not None}
-        made = made_now(command_line("cluster evaluate", weights, **changed, **options), perf_counter() - begin)
+        made = made_now(command_line("cluster evaluate", weights, **changed, **options), perf_counter() - begin, path)
         whole = {**result, "weights": weights, **made}
         to_write.write(whole, lambda file: write_page(file, whole, kept))

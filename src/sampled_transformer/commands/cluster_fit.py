@@ -52,17 +52,18 @@ def cluster_fit(
     check_target("out", out, ".json", ".csv")
     check_target("picture", picture, ".svg")
     to_write, begin = target("fit", file, page, report=report), perf_counter()
-    found = fit(file, find_weights(weights), clusters=clusters, refine=refine, samples=samples, device=device)
-    for path in (out, picture):
-        if path is not None:
-            write_clusters(found, path)
+    path = find_weights(weights)
+    found = fit(file, path, clusters=clusters, refine=refine, samples=samples, device=device)
+    for place in (out, picture):
+        if place is not None:
+            write_clusters(found, place)
     summary = found.summary()
     if to_write:
         from ..report.cluster_fit_page import write_page
         from ..report.facts import made_now
 
         asked = {"weights": weights, "clusters": clusters, "refine": refine or None, "samples": samples}
-        made = made_now(command_line("cluster fit", file, **asked), perf_counter() - begin)
+        made = made_now(command_line("cluster fit", file, **asked), perf_counter() - begin, path)
         to_write.write({**summary, **made}, lambda file: write_page(file, found, made))
     if json:
         print(dumps(summary, indent=2))

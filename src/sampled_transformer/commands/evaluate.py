@@ -88,7 +88,7 @@ def evaluate(
         from ..report.facts import made_now
 
         command = command_line("evaluate", weights, data=result["data"], samples=samples, votes=votes or None)
-        whole = {**result, **made_now(command, perf_counter() - begin)}
+        whole = {**result, **made_now(command, perf_counter() - begin, path)}
         pages = regression_page if number else evaluation_page
         to_write.write(whole, lambda file: pages.write_page(file, whole, kept[0]))
 
@@ -131,7 +131,7 @@ def _robustness(
     )
     result["weights"] = weights
     result["command"] = _command(result, {**own, "samples": samples})
-    made = made_now(result["command"], perf_counter() - begin)
+    made = made_now(result["command"], perf_counter() - begin, path)
     to_write.write(result, lambda file: write_page(file, {**result, **made}))
     if save_card:
         add_notes(path, card(result))

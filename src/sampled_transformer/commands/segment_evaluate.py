@@ -70,7 +70,7 @@ def segment_evaluate(
 
         asked = {"data": result["data"], "split": split, "samples": samples, "without": without}
         command = command_line("segment evaluate", weights, **asked)
-        whole = {**result, **made_now(command, perf_counter() - begin)}
+        whole = {**result, **made_now(command, perf_counter() - begin, path)}
         to_write.write(whole, lambda file: write_page(file, whole, worst.sets))
 
 

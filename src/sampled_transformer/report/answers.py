@@ -65,7 +65,7 @@ def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str], what: str
     """Plot a confusion matrix: shares of each true class as colours, the counts of `what` as numbers."""
     counts = np.array(matrix)
     shares = counts / counts.sum(1, keepdims=True).clip(1)
-    numbers = np.where(counts > 0, counts.astype(str), "") if len(classes) <= NUMBERS_UP_TO else None
+    numbers = np.where(counts > 0, np.vectorize("{:,}".format)(counts), "") if len(classes) <= NUMBERS_UP_TO else None
     page = graph_objects().Figure()
     page.add_heatmap(
         z=shares,
@@ -79,7 +79,7 @@ def confusion(matrix: Sequence[Sequence[int]], classes: Sequence[str], what: str
         zmin=0,
         zmax=1,
         colorbar={"tickformat": ".0%", "thickness": 12},
-        hovertemplate=f"%{{y}} classified as %{{x}}: %{{customdata}} {what}, %{{z:.0%}}<extra></extra>",
+        hovertemplate=f"%{{y}} classified as %{{x}}: %{{customdata:,}} {what}, %{{z:.0%}}<extra></extra>",
     )
     page.update_layout(height=260 + 22 * len(classes), template="plotly_white", margin={"t": 20, "r": 20})
     page.update_xaxes(title="answer", tickangle=45, dtick=1)

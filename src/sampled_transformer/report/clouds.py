@@ -13,6 +13,7 @@ from .page import COLOURS, graph_objects
 SIDE = 160  # pixels; side length of a flat drawing
 MOST_POINTS = 1024  # of a cloud that can be turned
 DECISIVE = COLOURS[1]
+DIAGONAL = 1.55  # of a box, as plotly measures it: as large as the eye of the camera below sees
 
 
 class Turnable(NamedTuple):
@@ -61,6 +62,19 @@ def _decisive(shares: np.ndarray, half: float = 0.5) -> list[tuple[int, float]]:
     return [(int(i), float(shares[i] / most)) for i in order[:count]]
 
 
+def _sides(cloud: Turnable) -> list[float]:
+    """The sides of the box in which plotly draws a cloud. All boxes have one diagonal, so that no cloud leaves its half
+    of the picture, however long it is and however somebody turns it."""
+    parts = [points for _, points, _ in cloud.parts if len(points)]
+    if not parts:
+        return [1.0, 1.0, 1.0]
+    extent = np.ptp(np.concatenate(parts), axis=0).astype(float)
+    extent = extent / max(float(extent.max()), 1e-12)
+    extent = extent.clip(0.02)  # plotly draws no flat box
+    sides: list[float] = (DIAGONAL * extent / np.linalg.norm(extent)).tolist()
+    return sides
+
+
 def side_by_side(clouds: Sequence[Turnable], most: int = MOST_POINTS) -> Any:
     """Clouds that can be turned, side by side, with at most `most` points per part.
 
@@ -85,12 +99,14 @@ def side_by_side(clouds: Sequence[Turnable], most: int = MOST_POINTS) -> Any:
             )
             shown.add(name)
         low, high = number * width + 0.01, (number + 1) * width - 0.01
+        sides = dict(zip("xyz", _sides(cloud), strict=True))
         hidden = {"visible": False}
         page.update_layout(
             {
                 scene: {
                     **{f"{axis}axis": hidden for axis in "xyz"},
-                    "aspectmode": "data",
+                    "aspectmode": "manual",
+                    "aspectratio": sides,
                     "domain": {"x": [low, high], "y": [0, 0.88]},
                     "camera": {"eye": {"x": 1.0, "y": -1.5, "z": 0.7}},
                     "dragmode": "orbit",
@@ -109,5 +125,5 @@ def side_by_side(clouds: Sequence[Turnable], most: int = MOST_POINTS) -> Any:
             yanchor="top",
         )
     legend = {"orientation": "h", "y": -0.02, "itemsizing": "constant"}
-    page.update_layout(height=340, margin={"l": 0, "r": 0, "t": 10, "b": 10}, legend=legend, showlegend=len(shown) > 1)
+    page.update_layout(margin={"l": 0, "r": 0, "t": 10, "b": 10}, legend=legend, showlegend=len(shown) > 1)
     return page

@@ -44,7 +44,7 @@ def evaluation_page(result: dict[str, Any], pairs: Pairs) -> str:
     ]
     body = [
         f"<h1>{escape(title)}</h1>",
-        likelihood_table(name, result["figures"]),
+        likelihood_table({name: result["figures"]}),
         "<h2>Sets</h2>",
         '<p class="note">How far the log-likelihood per point (LL0) is below that of the true mixture. At 0 they are '
         "equal; a set may lie left of it, because the true mixture is not the likeliest one.</p>",
@@ -85,9 +85,10 @@ def _pictures(pairs: Pairs, below: Tensor, numbers: Sequence[int]) -> str:
     figures = []
     for number in numbers:
         found = clusters_of(pairs, number)
-        said = f"set {number + 1}: {len(found.points)} points, {below[number]:.3f} below the true mixture"
+        far, where = abs(float(below[number])), "below" if below[number] >= 0 else "above"
+        said = f"set {number + 1}: {len(found.points)} points, {far:.3f} {where} the true mixture"
         figures.append(drawn_figure(found, said))
-    return f'<div class="parts">{"".join(figures)}</div>'
+    return f'<div class="parts large">{"".join(figures)}</div>'
 
 
 def clusters_of(pairs: Pairs, number: int) -> Clusters:

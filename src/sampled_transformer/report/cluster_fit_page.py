@@ -78,8 +78,7 @@ def plane(found: Clusters) -> Any:
             hoverinfo="skip",
             **group,
         )
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}  # a phone has no room beside the picture
-    page.update_layout(height=560, template="plotly_white", margin={"t": 20, "r": 20}, showlegend=True, legend=legend)
+    page.update_layout(height=560, template="plotly_white", margin={"t": 20, "r": 20}, showlegend=True)
     page.update_xaxes(title=found.names[0])
     page.update_yaxes(title=found.names[1] if len(found.names) > 1 else "", scaleanchor="x")
     return page

@@ -27,22 +27,29 @@ def sections(runs: Mapping[str, Path]) -> list[str]:
     name, folder = next(iter(runs.items()))
     whose = f" ({escape(name)})" if len(runs) > 1 else ""
     return [
-        *(likelihood_table(own, result["figures"]) for own, result in results.items()),
+        likelihood_table({own: result["figures"] for own, result in results.items()}),
         "<h2>Training</h2>",
         as_html(curve(metrics, {own: one["figures"]["oracle_LL0"] for own, one in results.items()}), script=True),
         f"<h2>Mixtures{whose}</h2>",
         "<p>Sets that the network has not seen. Ellipses of two deviations; the colour of a point is its cluster.</p>",
-        f'<div class="parts">{"".join(_pictures(folder))}</div>',
+        f'<div class="parts large">{"".join(_pictures(folder))}</div>',
     ]
 
 
-def likelihood_table(name: str, figures: dict[str, float]) -> str:
-    """Log-likelihoods of a network beside those of the true mixtures."""
+def likelihood_table(figures: Mapping[str, Mapping[str, float]]) -> str:
+    """Log-likelihoods of networks beside those of the true mixtures, which networks on the same sets share."""
+    oracles = {name: (own["oracle_LL0"], own["oracle_LL1"]) for name, own in figures.items()}
+    shared = len(set(oracles.values())) == 1
+    columns: list[tuple[str, Mapping[str, float], str]] = []
+    for number, (name, own) in enumerate(figures.items()):
+        columns.append((name, own, ""))
+        if not shared or number == len(figures) - 1:
+            columns.append(("true mixtures" if shared else f"true mixtures of {name}", own, "oracle_"))
     rows = [
-        (label, f"{figures[key]:.4f}", f"{figures['oracle_' + key]:.4f}")
+        (label, *(f"{own[prefix + key]:.4f}" for _, own, prefix in columns))
         for key, label in (("LL0", "LL0, as predicted"), ("LL1", "LL1, after one EM step"))
     ]
-    return table(("log-likelihood per point", name, "true mixtures"), rows)
+    return table(("log-likelihood per point", *(title for title, _, _ in columns)), rows)
 
 
 def curve(metrics: Mapping[str, Sequence[Mapping[str, float]]], oracles: Mapping[str, float]) -> Any:
@@ -89,5 +96,4 @@ def _pictures(folder: Path) -> list[str]:
 
 def drawn_figure(found: Clusters, caption: str) -> str:
     """A small picture of clusters with a caption."""
-    svg = picture(found, 320).replace("<svg ", '<svg style="max-width:100%; height:auto" ')
-    return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
+    return f"<figure>{picture(found, 320, bare=True)}<figcaption>{escape(caption)}</figcaption></figure>"

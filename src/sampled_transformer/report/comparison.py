@@ -10,13 +10,13 @@ from typing import Any
 
 from ..inference.evaluation import ONE_PASS
 from ..support.printable import printable
+from . import bench_comparison
 from .calibration import diagram
 from .kinds import FIGURES
 from .page import COLOURS, as_html, graph_objects, table
 from .robustness import beside
 
 Results = Mapping[str, Mapping[str, Any]]
-LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}  # a phone has no room beside the picture
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")  # for who does not tell the colours apart
 SAME = "All of them were measured on the same data."
 OTHER = "They were not all measured on the same data, so compare them with care."
@@ -26,6 +26,8 @@ HONEST = '<p class="note">Right as often as it says: dots on the diagonal. Below
 def sections(kind: str, folders: Mapping[str, Path]) -> list[str]:
     """The parts of a page about evaluations by one command, without its title and how they were made."""
     results = read(folders)
+    if kind == "bench":
+        return bench_comparison.sections(results)
     if kind == "robustness":
         return _robustness(results)
     if kind == "cluster evaluate":
@@ -70,7 +72,7 @@ def _classes(results: Results) -> list[str]:
         "<h2>Calibration</h2>",
         HONEST,
         as_html(diagram({name: _calibration(result) for name, result in results.items()}), script=True),
-        *_by_class({name: _shares(result, "accuracy") for name, result in results.items()}, "accuracy in one pass"),
+        *by_class({name: _shares(result, "accuracy") for name, result in results.items()}, "accuracy in one pass"),
     ]
 
 
@@ -90,7 +92,7 @@ def _labels(results: Results) -> list[str]:
         "<h2>Calibration</h2>",
         HONEST,
         as_html(diagram(found, "points"), script=True),
-        *_by_class({name: _shares(result, "iou") for name, result in results.items()}, "IoU"),
+        *by_class({name: _shares(result, "iou") for name, result in results.items()}, "IoU"),
     ]
 
 
@@ -112,7 +114,7 @@ def _numbers(results: Results) -> list[str]:
             marker={"color": COLOURS[number % len(COLOURS)], "opacity": 0.6},
             hovertemplate="%{customdata}: truth %{x:.6g}, error %{y:.4g}<extra></extra>",
         )
-    page.update_layout(height=420, template="plotly_white", margin={"t": 20}, showlegend=True, legend=LEGEND)
+    page.update_layout(height=420, template="plotly_white", margin={"t": 20}, showlegend=True)
     page.update_xaxes(title=f"truth ({escape(target)})")
     page.update_yaxes(title="answer minus truth")
     return [
@@ -135,7 +137,7 @@ def _clusters(results: Results) -> list[str]:
     for number, (key, label) in enumerate((("LL0", "LL0, as predicted"), ("LL1", "LL1, after one EM step"))):
         below = [one["figures"][f"oracle_{key}"] - one["figures"][key] for one in results.values()]
         page.add_bar(y=names, x=below, orientation="h", name=label, marker={"color": COLOURS[number]})
-    page.update_layout(height=160 + 60 * len(names), template="plotly_white", margin={"t": 20}, legend=LEGEND)
+    page.update_layout(height=160 + 60 * len(names), template="plotly_white", margin={"t": 20})
     page.update_xaxes(title="log-likelihood per point below the true mixtures")
     page.update_yaxes(autorange="reversed")
     return [
@@ -164,7 +166,7 @@ def _robustness(results: Results) -> list[str]:
     return body
 
 
-def _by_class(shares: Mapping[str, Mapping[str, float | None]], what: str) -> list[str]:
+def by_class(shares: Mapping[str, Mapping[str, float | None]], what: str, title: str = "Classes") -> list[str]:
     """One row per class and one dot per network, if all of them know the same classes."""
     classes = list(next(iter(shares.values())))
     if any(list(one) != classes for one in shares.values()):
@@ -179,12 +181,12 @@ def _by_class(shares: Mapping[str, Mapping[str, float | None]], what: str) -> li
             marker={"color": COLOURS[number % len(COLOURS)], "size": 10, "symbol": SYMBOLS[number % len(SYMBOLS)]},
             hovertemplate="%{y}: %{x:.1%}<extra></extra>",
         )
-    page.update_layout(height=160 + 24 * len(classes), template="plotly_white", margin={"t": 20}, legend=LEGEND)
+    page.update_layout(height=160 + 24 * len(classes), template="plotly_white", margin={"t": 20})
     page.update_layout(showlegend=True)
     page.update_xaxes(title=what, range=[-0.02, 1.02], tickformat=".0%")
     page.update_yaxes(autorange="reversed", dtick=1)
     rows = [(one, *(_percent(own[one]) for own in shares.values())) for one in classes]
-    return ["<h2>Classes</h2>", as_html(page), table((f"class, {what}", *shares), rows)]
+    return [f"<h2>{escape(title)}</h2>", as_html(page), table((f"class, {what}", *shares), rows)]
 
 
 def _shares(result: Mapping[str, Any], key: str) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ from ..support.printable import printable
 FAMILIES = ("cluster", "segment")  # commands of two words
 TRAININGS = ("train", "segment train")  # whose runs are read in the same way
 RUNS = (*TRAININGS, "pretrain", "fewshot", "cluster train")
-EVALUATIONS = ("evaluate", "segment evaluate", "cluster evaluate", "robustness")
+EVALUATIONS = ("evaluate", "segment evaluate", "cluster evaluate", "robustness", "bench")
 FIGURES = {
     "result.json": "",
     "robustness.json": "robustness",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from ..inference.large_sets import Measured, guess
 from .page import COLOURS, as_html, graph_objects, table
 
 Rows = Sequence[tuple[str, Measured]]
+Found = Mapping[str, Mapping[int, Measured]]  # by network and size
 
 
 def small_sets(rows: Rows, accuracies: Mapping[str, float], points: int) -> str:
@@ -39,7 +41,7 @@ def sections(rows: Rows, largest: int) -> list[str]:
             if any(one.megabytes for _, one in rows)
             else []
         ),
-        table(("network", "points", "time", "memory"), _cells(rows, largest)),
+        *_table(rows, largest),
     ]
 
 
@@ -55,19 +57,51 @@ def chart(rows: Rows, key: str, title: str) -> Any:
             mode="lines+markers",
             line={"color": colour},
         )
+    sizes = sorted({one.points for _, one in rows})
     page.update_layout(height=360, template="plotly_white", showlegend=True, margin={"t": 20})
-    page.update_xaxes(title="points", type="log")
-    page.update_yaxes(title=title, type="log", exponentformat="none")
+    page.update_xaxes(title="points", type="log", tickvals=sizes, ticktext=[f"{size:,}" for size in sizes])
+    page.update_yaxes(title=title, type="log", exponentformat="none", dtick="D2")
     return page
 
 
-def _cells(rows: Rows, largest: int) -> list[tuple[str, ...]]:
-    cells: list[tuple[str, ...]] = []
-    for name in dict.fromkeys(name for name, _ in rows):
-        own = [one for other, one in rows if other == name]
-        for one in own:
-            memory = "-" if one.megabytes is None else f"{one.megabytes:,.0f} MB"
-            cells.append((name, f"{one.points:,}", f"{one.seconds:,.3g} s", memory))
-        if own[-1].points < largest:
-            cells.append((name, f"{largest:,}", guess(own, largest), "-"))
-    return cells
+def _table(rows: Rows, largest: int) -> list[str]:
+    """One row per size, the networks beside each other, and in words what it comes to."""
+    found: dict[str, dict[int, Measured]] = {}
+    for name, one in rows:
+        found.setdefault(name, {})[one.points] = one
+    sizes = sorted({one.points for _, one in rows} | {largest})
+    cells = [
+        (
+            f"{size:,}",
+            *(f"{own[size].seconds:,.3g} s" if size in own else "-" for own in found.values()),
+            *(_memory(own.get(size)) for own in found.values()),
+        )
+        for size in sizes
+    ]
+    head = ("points", *(f"{name}, time" for name in found), *(f"{name}, memory" for name in found))
+    return [
+        table(head, cells),
+        *(f'<p class="note">{line}</p>' for line in [*_missing(found, largest), *_verdict(found)]),
+    ]
+
+
+def _memory(one: Measured | None) -> str:
+    return "-" if one is None or one.megabytes is None else f"{one.megabytes:,.0f} MB"
+
+
+def _missing(found: Found, largest: int) -> list[str]:
+    """What a pass would take that was not made because it takes too long."""
+    left_out = {name: list(own.values()) for name, own in found.items() if largest not in own}
+    return [f"{escape(name)}, {largest:,} points: {guess(own, largest)}." for name, own in left_out.items()]
+
+
+def _verdict(found: Found) -> list[str]:
+    """The two networks at the largest size that both were measured at."""
+    if not {"sampled", "dense"} <= set(found) or not (both := set(found["sampled"]) & set(found["dense"])):
+        return []
+    most = max(both)
+    ours, theirs = found["sampled"][most], found["dense"][most]
+    lines = [f"At {most:,} points, dense attention takes {theirs.seconds / ours.seconds:.1f} times as long as sampled."]
+    if ours.megabytes and theirs.megabytes and 2 / 3 < ours.megabytes / theirs.megabytes < 3 / 2:
+        lines.append("Both need about the same memory: torch's dense attention keeps no table of all pairs.")
+    return [" ".join(lines)]

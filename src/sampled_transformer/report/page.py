@@ -20,12 +20,14 @@ STYLE = """
 }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
 body { color: var(--ink); background: var(--paper) }
-h1, h2 { font-weight: 600; overflow-wrap: anywhere } h2 { margin-top: 2.5rem }
+h1, h2, h3 { font-weight: 600; overflow-wrap: anywhere } h2 { margin-top: 2.5rem } h3 { margin: 1.5rem 0 .3rem }
 table { border-collapse: collapse } th, td { padding: .3rem .9rem .3rem 0; text-align: left }
-td.number, th.number { text-align: right } tbody tr { border-top: 1px solid var(--line) }
+td.number, th.number { text-align: right } td.number { white-space: nowrap }
+tbody tr { border-top: 1px solid var(--line) }
 code { background: var(--code); padding: .1rem .3rem; border-radius: 3px; overflow-wrap: anywhere }
-.wide { overflow-x: auto }
+.wide { overflow-x: auto } .clouds { height: clamp(17rem, 60vw, 23rem) }
 .parts { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: 1rem }
+.parts.large { grid-template-columns: repeat(auto-fill, minmax(max(10.5rem, 23%), 1fr)) }
 .parts figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .5rem }
 .parts figcaption { font-size: .85rem; line-height: 1.35; overflow-wrap: anywhere }
 pre { white-space: pre-wrap; overflow-wrap: anywhere }
@@ -34,9 +36,14 @@ summary { cursor: pointer; margin: .5rem 0 }
 .js-plotly-plot :is(.xtick, .ytick, .g-gtitle, .g-xtitle, .g-ytitle, .legend, .annotation, .cbaxis, .cbtitle) text {
   fill: var(--ink) !important }
 .js-plotly-plot .legend .bg { fill: none !important }
+@media (max-width: 40rem) {
+  h1 { font-size: 1.6rem } table { font-size: .85rem } th, td { padding: .25rem .6rem .25rem 0 }
+  th { hyphens: auto } .parts { gap: .6rem }
+}
 """
 COLOURS = tuple(hexadecimal(number) for number in range(len(PALETTE)))
 CLEAR, GRID = "rgba(0,0,0,0)", "rgba(127,127,127,0.25)"
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}  # a phone has no room beside the picture
 
 
 def document(title: str, body: Iterable[str]) -> str:
@@ -57,19 +64,28 @@ def graph_objects() -> Any:
 
 
 def as_html(page: go.Figure, script: bool = False, least_width: int = 0) -> str:
-    """A figure as HTML, as wide as the page.
+    """A figure as HTML, as wide as the page, or at most as wide as it says. Its title becomes a heading of the page.
 
     Args:
-        page: The figure.
+        page: The figure. One without a height is as high as the style of clouds says.
         script: Embed plotly's script, which the first figure of a page needs to work offline.
         least_width: Pixels below which it is not drawn smaller, but scrolled.
     """
-    page.update_layout(paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, width=None, autosize=True)
+    title, most_width, free = page.layout.title.text, page.layout.width, page.layout.height is None
+    page.update_layout(paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, width=None, autosize=True, title=None)
+    if page.layout.legend.orientation is None:
+        page.update_layout(legend=LEGEND)
     page.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, automargin=True)
     page.update_yaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, automargin=True)
     config = {"displayModeBar": False, "responsive": True}  # on a phone the bar would hide the title
     html: str = page.to_html(full_html=False, include_plotlyjs=script, config=config)
-    return f'<div class="wide"><div style="min-width:{least_width}px">{html}</div></div>' if least_width else html
+    if least_width:
+        html = f'<div class="wide"><div style="min-width:{least_width}px">{html}</div></div>'
+    if most_width:
+        html = f'<div style="max-width:{most_width:.0f}px">{html}</div>'
+    if free:
+        html = f'<div class="clouds">{html}</div>'
+    return html if title is None else f"<h3>{escape(title)}</h3>{html}"
 
 
 def percent_axis(page: go.Figure, **options: Any) -> None:

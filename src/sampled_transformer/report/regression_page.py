@@ -35,7 +35,7 @@ def sections(
         figures_table(results, COLUMNS),
         "<h2>Training</h2>",
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
-        as_html(curves(metrics, "test_mae", f"mean absolute error on test ({escape(found.target.name)})")),
+        as_html(curves(metrics, "test_mae", f"mean absolute error on test ({found.target.name})")),
         *about_answers(found, whose),
     ]
 

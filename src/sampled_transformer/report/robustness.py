@@ -7,11 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..inference.robustness import table
 from ..support.atomic import atomic_write
 from ..support.printable import printable
 from .facts import facts
-from .page import COLOURS, as_html, document, graph_objects
+from .page import COLOURS, as_html, document, graph_objects, table
 
 
 def write_page(path: Path, result: dict[str, Any]) -> None:
@@ -34,9 +33,20 @@ def robustness_page(result: dict[str, Any]) -> str:
     for number, curve in enumerate(result["corruptions"].values()):
         body.append(f"<h2>{escape(curve['title'])}</h2>")
         body.append(as_html(diagram(curve, result["clean"]["accuracy"]), script=number == 0))
+        body.append(_levels(curve))
         for row in curve["left_out"]:
             body.append(f'<p class="note">{row["severity"]} left out, because {escape(row["reason"])}.</p>')
-    return document(title, [*body, f"<pre>{escape(table(result))}</pre>", *facts({title: result}, {})])
+    return document(title, [*body, *facts({title: result}, {})])
+
+
+def _levels(curve: dict[str, Any]) -> str:
+    """The numbers of a curve."""
+    levels = curve["levels"]
+    rows = [
+        (name, *(f"{100 * row[key]:.1f} %" for row in levels))
+        for key, name in (("accuracy", "accuracy"), ("mean_class_accuracy", "mean over classes"))
+    ]
+    return table((curve["unit"], *(str(row["severity"]) for row in levels)), rows)
 
 
 def diagram(curve: dict[str, Any], clean: float) -> Any:

@@ -12,9 +12,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..support.atomic import atomic_write
 from ..support.printable import brief, printable
-from .facts import facts
+from .facts import duration, facts
 from .kinds import EVALUATIONS, TRAININGS, one_kind
 from .page import COLOURS, as_html, document, graph_objects, percent_axis, table
 
@@ -96,9 +98,28 @@ def _sections(
         "<h2>Training</h2>",
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
         as_html(curves(metrics, "test_accuracy", "test accuracy", percent=True)),
+        *classes_beside(results),
         *sections(review, whose),
         *calibration_section(review, whose),
     ]
+
+
+def classes_beside(results: Mapping[str, dict[str, Any]], iou: bool = False) -> list[str]:
+    """How well several runs recognise each class, or their IoU; nothing of one run, whose classes have a table."""
+    from .comparison import by_class
+
+    known = {name: result for name, result in results.items() if "confusion" in result}
+    if len(known) < 2:
+        return []
+    shares: dict[str, dict[str, float | None]] = {}
+    for name, result in known.items():
+        counts = np.array(result["confusion"])
+        right, all_of_it = counts.diagonal(), counts.sum(1) + (counts.sum(0) - counts.diagonal() if iou else 0)
+        shares[name] = {
+            printable(own): float(right[number] / all_of_it[number]) if counts[number].sum() else None
+            for number, own in enumerate(result["classes"])
+        }
+    return by_class(shares, "IoU" if iou else "recognised", "Classes, run beside run")
 
 
 def _result(folder: Path) -> dict[str, Any]:
@@ -129,7 +150,7 @@ def figures_table(
     rows = []
     for name, result in results.items():
         last = result["figures"]["last epoch"]
-        cells = (f"{last['epoch']:.0f}", f"{result['parameters']:,}", f"{result['seconds']:.0f} s")
+        cells = (f"{last['epoch']:.0f}", f"{result['parameters']:,}", duration(result["seconds"]))
         rows.append((name, *(write(last) for write in columns.values()), *cells))
     some = next(iter(results.values()))
     note = f"Data: {escape(str(some['data']))}, {some['points']} points per shape. Figures after the last epoch."
@@ -148,8 +169,9 @@ def curves(metrics: Mapping[str, Sequence[Mapping[str, float]]], key: str, title
             mode="lines+markers",
             line={"color": colour},
         )
-    page.update_layout(title=title, xaxis_title="epoch", height=360, template="plotly_white", showlegend=True)
-    page.update_layout(margin={"l": 60, "r": 20, "t": 50, "b": 45}, xaxis={"dtick": max(1, _longest(metrics) // 10)})
+    page.update_layout(title=title, xaxis_title="epoch", height=320, template="plotly_white")
+    page.update_layout(showlegend=len(metrics) > 1)  # the name of one run is in the table above
+    page.update_layout(margin={"l": 60, "r": 20, "t": 15, "b": 45}, xaxis={"dtick": max(1, _longest(metrics) // 10)})
     if percent:
         percent_axis(page)
     return page

@@ -19,7 +19,7 @@ from ..weights import FILE
 from .answers import confusion
 from .clouds import Turnable, side_by_side
 from .page import as_html, table
-from .run_page import curves, figures_table
+from .run_page import classes_beside, curves, figures_table
 
 SHOWN = 3  # test sets: a browser draws few clouds that can be turned
 MOST_POINTS = 100_000  # of a set that is labelled for the page
@@ -46,6 +46,7 @@ def sections(
         "<h2>Training</h2>",
         as_html(curves(metrics, "train_loss", "training loss"), script=True),
         as_html(curves(metrics, "test_mean_iou", "test mean IoU", percent=True)),
+        *classes_beside(results, iou=True),
         f"<h2>Classes{whose}</h2>",
         class_table(result["confusion"], classes),
         f"<h2>Confusion matrix{whose}</h2>",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from sampled_transformer.report.facts import facts
-from sampled_transformer.report.page import COLOURS, as_html, document, graph_objects
+from sampled_transformer.report.page import COLOURS, as_html, document, graph_objects, table
 from sampled_transformer.support.atomic import atomic_write
 
-from .tables import TITLES, tables
+from .tables import TITLES, megabytes, milliseconds
 
 DASHES = ("solid", "dash", "dot")
 LEFT_OUT = '<p class="note">"-" marks what was left out; bench.json says why.</p>'
@@ -52,15 +53,43 @@ def page(result: dict[str, Any]) -> str:
             charts.append((f"{level}: {title}", chart(entries, key, "MB", 2**-20, names, labels)))
     for number, (title, figure) in enumerate(charts):
         body += [f"<h2>{escape(title)}</h2>", as_html(figure, script=number == 0)]
-    body += ["<h2>Tables</h2>", *map(_table, tables(result))]
+    body += ["<h2>Tables</h2>", *_tables(result)]
     body += [LEFT_OUT, *facts({"bench": result}, {})]
     return document("Attention over the number of points", body)
 
 
-def _table(text: str) -> str:
-    """A table as it is printed; its columns stay in line, and a narrow screen scrolls it."""
-    title, _, rows = text.partition("\n")
-    return f'<h3>{escape(title)}</h3><div class="wide"><pre style="white-space:pre">{escape(rows)}</pre></div>'
+def _tables(result: dict[str, Any]) -> list[str]:
+    """Times with their ratio to sampled attention, then memory, one row per mechanism and one column per size."""
+    body = []
+    for level, passes in dict.fromkeys((entry["level"], entry["passes"]) for entry in result["times"]):
+        entries = [entry for entry in result["times"] if (entry["level"], entry["passes"]) == (level, passes)]
+        ours = {e["points"]: e["seconds"] for e in entries if e["mechanism"] == "sampled" and e.get("seconds")}
+
+        def time(entry: dict[str, Any], ours: dict[int, float] = ours) -> str:
+            base = ours.get(entry["points"])
+            ratio = f" ({entry['seconds'] / base:.2f})" if base else ""
+            return f"{milliseconds(entry['seconds'])}{ratio}"
+
+        beside = ", and in brackets the ratio to sampled attention" if ours else ""
+        body += [f"<h3>{escape(level)}, {TITLES[passes]}: milliseconds{beside}</h3>", _table(entries, "seconds", time)]
+    for level in dict.fromkeys(entry["level"] for entry in result["memory"]):
+        entries = [entry for entry in result["memory"] if entry["level"] == level]
+        for key, title in MEMORY.items():
+            body += [f"<h3>{escape(level)}: {title}, MB</h3>", _table(entries, key, partial(megabytes, key=key))]
+    reasons = dict.fromkeys(
+        f"{entry['mechanism']} {entry['left_out']}"
+        for entry in [*result["times"], *result["memory"]]
+        if entry.get("left_out", "").startswith("failed")
+    )
+    return [*body, *(f'<p class="note">{escape(reason)}</p>' for reason in reasons)]
+
+
+def _table(entries: Sequence[dict[str, Any]], key: str, show: Callable[[dict[str, Any]], str]) -> str:
+    cells = {(e["mechanism"], e["points"]): show(e) for e in entries if e.get(key) is not None}
+    points = sorted({entry["points"] for entry in entries})
+    names = dict.fromkeys(entry["mechanism"] for entry in entries)
+    rows = [(name, *(cells.get((name, n), "-") for n in points)) for name in names]
+    return table(("points", *(f"{n:,}" for n in points)), rows)
 
 
 def chart(
@@ -86,6 +115,6 @@ def chart(
     points = sorted({entry["points"] for entry in entries})
     figure.update_xaxes(type="log", title="points", tickvals=points, ticktext=[f"{n:,}" for n in points])
     figure.update_yaxes(type="log", title=unit, exponentformat="none", dtick="D2")
-    figure.update_layout(height=520, template="plotly_white", showlegend=True)
+    figure.update_layout(height=460, template="plotly_white", showlegend=True)
     figure.update_layout(margin={"l": 70, "r": 20, "t": 20, "b": 50})
     return figure
