@@ -40,7 +40,8 @@ from sampled_transformer.view.visits import Visits  # noqa: E402
 
 def keep(driver: Any, name: str) -> None:
     """Save what the browser shows, without viser's advice about graphics cards."""
-    driver.execute_script("document.querySelectorAll('.mantine-Notification-root').forEach(one => one.remove())")
+    hide = "one => one.style.display = 'none'"  # the page crashes if somebody removes its elements
+    driver.execute_script(f"document.querySelectorAll('.mantine-Notification-root').forEach({hide})")
     time.sleep(1)
     path = picture(driver, OUT / f"{name}.png")
     Image.open(path).convert("RGB").save(path, optimize=True)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+from helpers.trained import save_small
 from helpers.visits import visit
 
 from sampled_transformer.view.attention_panel import FIELD, RECEIVED, SHARE
 from sampled_transformer.view.colours import ASKING
-from sampled_transformer.view.visits import Visits
+from sampled_transformer.view.visits import Visits, open_page
 
 
 def test_a_point_lights_up_its_successor(visits: Visits) -> None:
@@ -59,8 +62,8 @@ def test_colours(visits: Visits) -> None:
             panel.colour.value = name
             panel.draw()
             seen[name] = visitor.drawing.handles["points"][0].colors.copy()
-            assert "Dark: " in panel.scale.content
-        assert f"bright: {100 * panel.seen.shares.max():.2f} %" in panel.scale.content
+            assert "linear-gradient" in panel.scale.content
+        assert f"<span>{100 * panel.seen.shares.max():.2f} %</span>" in panel.scale.content
         brightest = seen[SHARE].astype(int).sum(1)
         assert brightest[panel.seen.shares.argmax()] == brightest.max()
         assert not np.array_equal(seen[RECEIVED], seen[SHARE])
@@ -92,3 +95,18 @@ def test_numbers_that_are_no_points_are_ignored(visits: Visits) -> None:
         assert panel is not None
         panel.select(10_000)
         assert panel.point is None
+
+
+def test_a_network_without_attention_says_so_and_offers_no_layers(tmp_path: Path) -> None:
+    running = Visits(open_page(str(save_small(tmp_path / "none.safetensors", "basic-none"))), port=0)
+    try:
+        with visit(running) as (visitor, _):
+            panel = visitor.attention
+            assert panel is not None
+            assert "no attention between points" in panel.said.content
+            assert not any(control.visible for control in (panel.number, panel.layer, panel.head, panel.again))
+            panel.colour.value = SHARE
+            panel.draw()
+            assert "linear-gradient" in panel.scale.content  # which points decide can still be seen
+    finally:
+        running.stop()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from helpers.trained import save_small
 
 from sampled_transformer.data import Pack, write_pack
@@ -19,7 +20,17 @@ def test_without_anything_the_embedded_parts_are_shown() -> None:
     assert page.shelf.places[0][0] == "test"
 
 
-def test_a_file_is_shown_with_the_default_weights(tmp_path: Path) -> None:
+def test_a_mesh_is_shown_with_a_network_whose_attention_can_be_seen(tmp_path: Path) -> None:
+    trimesh.creation.box().export(tmp_path / "box.off")
+    page = open_page(str(tmp_path / "box.off"))
+    assert page.trained.description.options["attention"] == "sampled"
+    assert page.first is not None
+    cloud = np.hstack([np.random.default_rng(0).normal(size=(50, 3)), np.tile([0, 0, 1.0], (50, 1))])
+    np.save(tmp_path / "normals.npy", cloud)
+    assert open_page(str(tmp_path / "normals.npy")).weights == page.weights
+
+
+def test_points_without_normals_are_shown_with_the_default_weights(tmp_path: Path) -> None:
     np.save(tmp_path / "cloud.npy", np.random.default_rng(0).normal(size=(50, 3)))
     page = open_page(str(tmp_path / "cloud.npy"))
     assert page.weights == "modelnet40-points"

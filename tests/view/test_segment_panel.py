@@ -77,7 +77,10 @@ def test_confidence_is_a_scale_whose_ends_are_named(labelling: Visits) -> None:
         panel.draw()
         assert colours(visitor)[int(panel.found.confidence.argmax())] == (253, 231, 37)
         low, high = panel.found.confidence.min(), panel.found.confidence.max()
-        assert f"dark: {100 * low:.0f} %, bright: {100 * high:.0f} %" in panel.said.content
+        assert f"<span>{100 * low:.0f} %</span><span>{100 * high:.0f} %</span>" in panel.scale.content
+        panel.colour.value = CLASS
+        panel.draw()
+        assert panel.scale.content == ""
 
 
 def test_truth_and_mistakes_are_shown_where_labels_exist(labelling: Visits) -> None:
@@ -87,6 +90,8 @@ def test_truth_and_mistakes_are_shown_where_labels_exist(labelling: Visits) -> N
         panel.colour.value = MISTAKES
         panel.draw()
         assert [number for number, colour in enumerate(colours(visitor)) if colour != FADED] == list(range(40))
+        assert "wrong" in panel.scale.content
+        assert ">40<" in panel.scale.content
         panel.colour.value = TRUTH
         panel.draw()
         assert colours(visitor) == [FADED if number < 0 else PALETTE[number] for number in panel.truth]

@@ -20,7 +20,7 @@ def view(
     Args:
         shown: A mesh or cloud, a pack, the name of a data set, a run, or weights (default: the embedded parts).
         weights: The network: the folder of a run, a weights file, or the name of shipped weights (default: that of the
-            run, or the one that knows the data).
+            run, or the one that knows the data, or modelnet40; for points without normals modelnet40-points).
         root: Folder that holds a data set given by name.
         host: Address to bind to. Others than loopback are reachable from elsewhere; the address then has a token.
         port: Port, or the next free one after it.

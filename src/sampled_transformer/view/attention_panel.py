@@ -26,6 +26,10 @@ DEEPEST, MOST_CYCLES = 12, 8
 STEP = 0.7  # seconds per step of the play
 READING = ("reading", "weights", "asking")  # what is drawn about a clicked point
 UP = np.array([0.0, 0.0, 1.0])
+NOTHING = (
+    "This network has no attention between points.",
+    "With --weights modelnet40, which needs normals, there is some to see.",
+)
 
 
 class AttentionPanel:
@@ -75,6 +79,8 @@ class AttentionPanel:
         self.number.max = len(prepared.points) - 1
         self._ask()
         names = tuple(map(self._title, range(len(self._pass().layers)))) or ("-",)
+        for control in (self.number, self.layer, self.head, self.again):
+            control.visible = bool(self._pass().layers)
         if tuple(self.layer.options) != names:
             self.layer.options = names
         self.draw()
@@ -139,11 +145,11 @@ class AttentionPanel:
         self.scale.content = ""
         if self.colour.value == RECEIVED and layer is not None:
             received = layer.received(self._chosen_head())
-            self._say_scale(f"{received.min():.2f}", f"{received.max():.2f}", "the sum of the weights it is read with")
+            self._say_scale(f"{received.min():.2f}", f"{received.max():.2f}", "The sum of the weights it is read with.")
             return scaled(received[nearest(points, layer.positions)])
         if self.colour.value == SHARE and seen.shares is not None:
             shares = seen.shares
-            self._say_scale(f"{100 * shares.min():.2f} %", f"{100 * shares.max():.2f} %", "what a point gave to it")
+            self._say_scale(f"{100 * shares.min():.2f} %", f"{100 * shares.max():.2f} %", "What a point gave to it.")
             return scaled(np.sqrt(shares)[nearest(points, seen.centres)])  # most shares are small
         if self.colour.value == FIELD:
             return self._field_colours(points, self._fields()[int(self.depth.value)])
@@ -153,12 +159,12 @@ class AttentionPanel:
         return plain if self.point is None else lightened(plain)
 
     def _say_scale(self, least: str, most: str, what: str) -> None:
-        self.scale.content = texts.paragraph(f"Dark: {least}, bright: {most}; {what}.", kind="scale")
+        self.scale.content = texts.scale(least, most, what)
 
     def _draw_reading(self, points: np.ndarray) -> None:
         layer = self._chosen_layer()
         if layer is None:
-            self.said.content = texts.paragraph("This network shows no attention between points.", kind="reading")
+            self.said.content = texts.paragraph(*NOTHING, kind="reading")
             return
         self._fit_heads(layer)
         if self.point is None:

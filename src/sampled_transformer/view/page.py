@@ -15,6 +15,7 @@ from ..clustering.settings import MixtureOptions
 from ..data import SOURCES
 from ..data.errors import DataError
 from ..data.files import READERS
+from ..data.formats.meshes import Mesh
 from ..data.repack import shapes_below
 from ..inference.defaults import DEFAULT_WEIGHTS
 from ..inference.trained import in_evaluation
@@ -24,6 +25,7 @@ from ..weights import FILE, find_weights, list_pretrained
 from .shapes import Item, Shelf, load_item, load_shelf
 
 SHOWN = "bricks"  # data and weights, if nothing is named
+ATTENDING = "modelnet40"  # weights for files with normals; those of `predict` have no attention between points
 
 
 @dataclass
@@ -76,16 +78,19 @@ def open_page(
 
     Args:
         shown: What to show (default: the embedded parts).
-        weights: The network (default: that of the run or pack, else the default weights).
+        weights: The network (default: that of the run or pack; else one that shows attention, which needs normals,
+            or without normals that of `predict`).
         root: Folder that holds a data set given by name.
         device: Device (default: GPU if available).
     """
     shown = SHOWN if shown is None and weights is None else shown
     path = None if shown is None else Path(shown)
     if path is not None and path.is_file() and path.suffix.lower() in READERS and not _is_pack(path):
-        chosen = weights or DEFAULT_WEIGHTS
-        trained = load(chosen, device)
-        page = Page(trained, weights=chosen)
+        if weights is None:
+            item = load_item(path)
+            chosen = _usual_weights(item)
+            return Page(load(chosen, device), first=item, weights=chosen)
+        page = Page(load(weights, device), weights=weights)
         scan = page.kind == "labels"
         page.first = load_item(path, scan=scan) if page.kind != "clusters" else _load_points(path, page.dimension)
         return page
@@ -99,7 +104,7 @@ def open_page(
     if shapes_below(shown, root) is not None:
         raise DataError(f"{printable(shown)}: expected a file, a pack, a run or weights; `data pack` makes a pack")
     shelf = load_shelf(shown, root)
-    chosen = weights or _weights_for(shown)
+    chosen = weights or (shown if shown in list_pretrained() else _usual_weights(shelf.item(0)))
     return Page(load(chosen, device), shelf, weights=chosen)
 
 
@@ -129,9 +134,10 @@ def _is_weights(shown: str, path: Path | None) -> bool:
     return shown in list_pretrained() and (shown not in SOURCES or SOURCES[shown].needs_root)
 
 
-def _weights_for(source: str) -> str:
-    """The shipped weights for a data set of this name, or the default ones."""
-    return source if source in list_pretrained() else DEFAULT_WEIGHTS
+def _usual_weights(item: Item) -> str:
+    """A network whose attention can be seen. It needs normals; where there are none, the network of `predict`."""
+    with_normals = isinstance(item.raw, Mesh) or item.raw.normals is not None
+    return ATTENDING if with_normals else DEFAULT_WEIGHTS
 
 
 def _own_shelf(page: Page, root: str | None) -> Shelf | None:

@@ -10,7 +10,7 @@ from ..data.axes import turn
 from ..data.files import draw_shape
 from ..data.formats.meshes import Mesh
 from ..inference.segmentation import Segmentation, point_view_of
-from ..support.palette import class_colour, colour
+from ..support.palette import class_colour, colour, hexadecimal
 from ..training.point_loading import NORMALS
 from . import texts
 from .colours import FADED, all_the_same, by_class, scaled
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MESH_POINTS = 20_000  # drawn from the surface of a mesh
 CLASS, CONFIDENCE, TRUTH, MISTAKES = "class", "confidence", "true class", "mistakes"
 MOST_SWITCHES = 40  # classes that can be switched off one by one
+WRONG, GREY = hexadecimal(1), "#{:02x}{:02x}{:02x}".format(*FADED)
 
 
 class SegmentPanel:
@@ -39,6 +40,7 @@ class SegmentPanel:
         with gui.add_folder("Segmentation"):
             self.said = gui.add_html(texts.paragraph("Labels of all points."))
             self.colour = gui.add_dropdown("Colour by", (CLASS, CONFIDENCE))
+            self.scale = gui.add_html("")
             self.least = gui.add_slider("Least confidence", 0.0, 1.0, 0.05, 0.0)
             self.legend = gui.add_html("")
             names = trained.classes[:MOST_SWITCHES]
@@ -101,12 +103,23 @@ class SegmentPanel:
             [class_colour(number) for number in order],
         )
         self.said.content = texts.paragraph(*self._lines(found), kind="segmentation")
+        self._say_colours(confidence)
+
+    def _say_colours(self, confidence: np.ndarray) -> None:
+        """What the colours mean, where they are not those of the classes."""
+        said = ""
+        if self.colour.value == CONFIDENCE and len(confidence):
+            least, most = (f"{100 * end:.0f} %" for end in (confidence.min(), confidence.max()))
+            said = texts.scale(least, most, "Confidence in the class of a point.")
+        elif self.colour.value == MISTAKES and self.truth is not None:
+            known = self.truth >= 0
+            wrong = int((self.found.labels != self.truth)[known].sum()) if self.found is not None else 0
+            said = texts.legend(["wrong", "right, or no known class"], [wrong, len(known) - wrong], [WRONG, GREY])
+        self.scale.content = said
 
     def _lines(self, found: Segmentation) -> list[str]:
         confidence = found.confidence
         lines = [f"{len(confidence):,} points, mean confidence {100 * confidence.mean():.0f} %", *found.notes]
-        if self.colour.value == CONFIDENCE:
-            lines.append(f"dark: {100 * confidence.min():.0f} %, bright: {100 * confidence.max():.0f} %")
         if self.truth is not None:
             known = self.truth >= 0
             right = (found.labels == self.truth)[known].mean()

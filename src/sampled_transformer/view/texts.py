@@ -8,6 +8,7 @@ from html import escape
 from ..inference.trained_network import Candidate, Values
 from ..support.palette import hexadecimal
 from ..support.printable import printable
+from .colours import VIRIDIS
 
 BOX = "font-size:0.8rem; line-height:1.35; padding:0 0.75em 0.4em 0.75em; overflow-wrap:anywhere"
 
@@ -70,6 +71,17 @@ def reading(point: int, pairs: Iterable[tuple[int, float]], layer: str, head: st
     )
     title = f"Point {point} reads, in {escape(layer)}, {escape(head)}, cycle {seed}:"
     return f'<div data-said="reading" data-point="{point}" style="{BOX}">{title}<table>{rows}</table></div>'
+
+
+def scale(least: str, most: str, what: str) -> str:
+    """The colours of numbers, with what the darkest and the brightest stand for."""
+    shades = ", ".join("rgb({:.0f} {:.0f} {:.0f})".format(*colour) for colour in VIRIDIS)
+    ends = f"<span>{escape(least)}</span><span>{escape(most)}</span>"
+    return (
+        f'<div data-said="scale" style="{BOX}">{escape(what)}'
+        f'<div style="height:0.5rem; background:linear-gradient(to right, {shades})"></div>'
+        f'<div style="display:flex; justify-content:space-between">{ends}</div></div>'
+    )
 
 
 def legend(names: Sequence[str], counts: Sequence[int], colours: Sequence[str]) -> str:
