@@ -13,7 +13,7 @@ from .page import COLOURS, graph_objects
 SIDE = 160  # pixels; side length of a flat drawing
 MOST_POINTS = 1024  # of a cloud that can be turned
 DECISIVE = COLOURS[1]
-DIAGONAL = 1.55  # of a box, as plotly measures it: as large as the eye of the camera below sees
+DIAGONAL = 1.75  # of a box, as plotly measures it: as long as the camera below sees in a square picture
 
 
 class Turnable(NamedTuple):
@@ -90,7 +90,7 @@ def side_by_side(clouds: Sequence[Turnable], most: int = MOST_POINTS) -> Any:
             page.add_scatter3d(
                 **dict(zip("xyz", some.T, strict=True)),
                 mode="markers",
-                marker={"size": 2.2, "color": colour},
+                marker={"size": 2.6, "color": colour},
                 name=name,
                 legendgroup=name,
                 showlegend=name not in shown,
