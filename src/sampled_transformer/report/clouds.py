@@ -13,7 +13,7 @@ from .page import COLOURS, graph_objects
 SIDE = 160  # pixels; side length of a flat drawing
 MOST_POINTS = 1024  # of a cloud that can be turned
 DECISIVE = COLOURS[1]
-DIAGONAL = 1.75  # of a box, as plotly measures it: as long as the camera below sees in a square picture
+DIAGONAL = 1.55  # of a box, as plotly measures it: what the camera below sees on a phone, from all sides
 
 
 class Turnable(NamedTuple):

@@ -25,7 +25,7 @@ table { border-collapse: collapse } th, td { padding: .3rem .9rem .3rem 0; text-
 td.number, th.number { text-align: right } td.number { white-space: nowrap }
 tbody tr { border-top: 1px solid var(--line) }
 code { background: var(--code); padding: .1rem .3rem; border-radius: 3px; overflow-wrap: anywhere }
-.wide { overflow-x: auto } .clouds { height: clamp(17rem, 60vw, 23rem) }
+.wide { overflow-x: auto } .clouds { height: clamp(17rem, 60vw, 26rem) }
 .parts { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: 1rem }
 .parts.large { grid-template-columns: repeat(auto-fill, minmax(max(10.5rem, 23%), 1fr)) }
 .parts figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .5rem }
