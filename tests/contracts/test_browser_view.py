@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ from helpers.browser import (
 from sampled_transformer.cycles import Cycle
 from sampled_transformer.inference.trained_network import load
 from sampled_transformer.view import budget
+from sampled_transformer.view.attending import receptive_fields
 from sampled_transformer.view.page import open_page
 from sampled_transformer.view.visitor import Visitor
 from sampled_transformer.view.visits import Visits
@@ -56,7 +58,9 @@ def enter(driver: Any, visits: Visits) -> Visitor:
     driver.get(visits.address)
     new = wait_for(lambda: set(visits.visitors) - known)
     wait_for(lambda: said(driver, "answer"))
-    return visits.visitors[new.pop()]
+    visitor = visits.visitors[new.pop()]
+    with visitor.lock:  # until all of the first shape has been shown, which stops a play
+        return visitor
 
 
 def on_screen(visitor: Visitor, place: np.ndarray) -> tuple[int, int]:
@@ -144,12 +148,23 @@ def test_two_visitors_are_apart(visits: Visits, desktop: Any, tmp_path: Path) ->
     assert "secret" not in desktop.page_source
 
 
+def shown_field(driver: Any) -> tuple[int, int] | None:
+    """The layers of one cycle that the page shows now, and how many points reach the clicked one through them."""
+    found = re.search(r"(\d+) layers?, 1 cycle: (\d+) of 256 points", said(driver, "field"))
+    return None if found is None or found[1] == "0" else (int(found[1]), int(found[2]))
+
+
 def test_the_receptive_field_plays(visits: Visits, desktop: Any) -> None:
-    enter(desktop, visits)
+    visitor = enter(desktop, visits)
+    assert visitor.prepared is not None
     desktop.find_element("xpath", "//*[text()='Receptive field']").click()
+    time.sleep(1)  # the folder unfolds, and its button moves
     button(desktop, "Play").click()
-    wait_for(lambda: "1 layer, 1 cycle: 2 of 256 points" in said(desktop, "field"))
-    wait_for(lambda: "3 layers, 1 cycle:" in said(desktop, "field"))
+    depth, count = wait_for(lambda: shown_field(desktop))  # a busy browser does not show every step
+    later, more = wait_for(lambda: (now := shown_field(desktop)) and now[0] > depth and now)
+    fields = receptive_fields(visitor.prepared.points, 0, later, 1).sum(1)
+    assert (count, more) == (fields[depth], fields[later])
+    assert count <= more
 
 
 def fewest_while_turning(driver: Any) -> float:
