@@ -41,7 +41,7 @@ def peers_section(result: dict[str, Any]) -> list[str]:
         "",
         "## How it was made",
         "",
-        f"Networks: {names}. Rows took turns, at most two at once, each with its own core.",
+        f"Networks: {names}. At most two trained at the same time; other work went on beside.",
         "",
         "```bash",
         " ".join(
