@@ -26,7 +26,7 @@ def made_now(command: str, seconds: float, weights: Path | None = None) -> dict[
 
 
 def configuration_of(weights: Path) -> dict[str, Any]:
-    """The network of a weights file, and how it reads data. The folders of a computer are nobody's business."""
+    """The network of a weights file, and how it reads data, without the folders of this computer."""
     description = describe_model(weights)
     found: dict[str, Any] = {"model": description.model, "options": dict(description.options)}
     data = description.notes.get("data")
@@ -72,7 +72,7 @@ def _configuration(result: Mapping[str, Any], folder: Path | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A wall time for readers: no time at all is what no command takes."""
+    """A wall time for readers, at least 0.1 s."""
     if seconds < 10:
         return f"{max(seconds, 0.1):.1f} s"
     if seconds < 600:
