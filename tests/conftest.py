@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from helpers.numbers import write_ellipsoids
 from sampled_transformer.data import Pack, write_pack
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test touches the network
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script: no program would hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CLASSES = ("needle", "disc", "ball")
 FLATNESS = np.array([[0.05, 0.05, 1.0], [1.0, 1.0, 0.05], [1.0, 1.0, 1.0]])
