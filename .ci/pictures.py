@@ -21,7 +21,7 @@ OUT = ROOT / "docs" / "pictures"
 LARGEST = 300_000  # bytes
 LABELLED = "4275b"  # a test part with studs, tubes and a hinge
 TOGETHER, ROW = 12, 4  # parts of the labelled scan, and how many stand in a row
-SCENE = ("--points", "100000", "--split", "test", "--layout", "built")  # of the labelled scene
+SCENE = ("--points", "30000", "--split", "test", "--layout", "strewn")  # of the labelled scene
 
 import numpy as np  # noqa: E402
 from helpers.browser import DESKTOP, PHONE, browser, picture, said, wait_for  # noqa: E402
