@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from sampled_transformer import DenseAttention, KNNAttention
+from sampled_transformer.attention.knn import search, search_without_order
+from sampled_transformer.sets import Sets
 
 
 def test_every_point_reads_its_nearest_points() -> None:
@@ -23,6 +25,18 @@ def test_as_many_neighbours_as_points_are_dense_attention() -> None:
     dense.load_state_dict(layer.state_dict())
     x, positions = torch.randn(2, 9, 8, dtype=torch.float64), torch.rand(2, 9, 3).double()
     torch.testing.assert_close(layer(x, positions), dense(x), rtol=0, atol=1e-12)
+
+
+def test_training_finds_the_neighbours_that_evaluation_finds() -> None:
+    positions = torch.rand(2, 40, 3, generator=torch.Generator().manual_seed(0))
+    found = search_without_order(positions, 5, Sets())
+    assert torch.equal(found.sort(2).values, search(positions, 5, Sets()).sort(2).values)
+
+
+def test_a_point_finds_itself_among_more_equal_points_than_it_has_neighbours() -> None:
+    positions = torch.zeros(1, 9, 3)
+    found = search_without_order(positions, 3, Sets())
+    assert (found == torch.arange(9)[:, None]).any(2).all()
 
 
 def test_the_vector_form_wants_the_coordinates_it_was_built_for() -> None:

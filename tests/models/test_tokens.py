@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sampled_transformer.models import tokens
 from sampled_transformer.models.tokens import GroupEmbedding, group_points
 
 
@@ -55,18 +54,6 @@ def test_points_at_the_same_distance_are_taken_once_each() -> None:
     found = group_points(torch.cat([torch.zeros(1, 3), corners])[None], 1, 5)
     assert found.points[0, 0].norm(dim=1).sort().values.tolist() == pytest.approx([0, *[3**0.5] * 4])
     assert len(found.points[0, 0].unique(dim=0)) == 5
-
-
-def test_a_tie_in_one_cloud_leaves_all_clouds_on_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stored clouds have ties in almost every batch."""
-    points = clouds(3, 600)
-    expected = group_points(points, 70, 9).points[[0, 2]]
-    points[1] = (points[1] * 8).round() / 8  # hardly a group of it without a tie
-    monkeypatch.setattr(tokens, "nearest_neighbours", None)
-    found = group_points(points, 70, 9)
-    assert torch.equal(found.points[[0, 2]], expected)
-    distance = torch.cdist(found.centres[1], points[1]).sort(1).values[:, :9]
-    torch.testing.assert_close(found.points[1].norm(dim=2).sort(1).values, distance, rtol=0, atol=1e-5)
 
 
 def test_groups_under_autocast_are_the_same() -> None:

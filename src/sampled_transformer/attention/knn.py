@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..cycles import Cycles
 from ..geometry import nearest_neighbours
 from ..geometry.gather import gather_rows
+from ..geometry.members import nearest_members
 from ..geometry.point_keys import canonical_order
 from ..geometry.tracing import exporting, never_compiled
 from ..sets import Sets, check_coordinates
@@ -72,7 +73,7 @@ class KNNAttention(Attention):
 
     def search(self, positions: Tensor, k: int, sets: Sets) -> Tensor:
         """The k nearest points of the same set; in evaluation, the order of the points does not choose among equals."""
-        return (search if self.training else search_in_any_order)(positions, k, sets)
+        return (search_without_order if self.training else search_in_any_order)(positions, k, sets)
 
     def most(self, n: int) -> int:
         """Neighbours per point in sets of n points; an exported graph serves sets of any size, so it may not ask."""
@@ -158,6 +159,17 @@ def search(positions: Tensor, k: int, sets: Sets) -> Tensor:
     if sets.ptr is None:
         return nearest_neighbours(positions.detach(), k, mask=sets.mask)[0]
     return nearest_neighbours(positions[0].detach(), k, ptr=sets.ptr)[0][None]
+
+
+@never_compiled
+def search_without_order(positions: Tensor, k: int, sets: Sets) -> Tensor:
+    """`search`, where the k nearest points may come in any order: for plain sets that takes a fifth of the time."""
+    if sets.ptr is None and sets.mask is None and positions.shape[1] >= k:
+        found = nearest_members(positions.detach(), positions.detach(), k)
+        own = torch.arange(positions.shape[1], device=positions.device).unsqueeze(1)
+        if (found == own).any(2).all():  # a point finds itself, unless k others lie at its place
+            return found
+    return search(positions, k, sets)
 
 
 @never_compiled

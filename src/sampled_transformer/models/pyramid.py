@@ -14,12 +14,12 @@ from ..attention import network_cycle, number_layers
 from ..blocks import TransformerBlock, as_block_options
 from ..geometry import farthest_points
 from ..geometry.gather import gather_rows
+from ..geometry.members import nearest_members
 from ..layers.embedding import PositionEmbedding
 from ..layers.mlp import classification_head
 from ..randomness import settle_keys
 from ..sets import describe
 from .inputs import canonical_rows, check_normals, is_plain
-from .tokens import nearest_members
 
 WIDTHS, STRIDES, NEIGHBOURS = (64, 128, 256), (4, 4, 4), (16, 16, 16)
 HEAD_DIM = 32
