@@ -167,7 +167,7 @@ class Stage(nn.Module):
             points, x = self.group(points, x)
         x = self.norm(self.merge(x).flatten(0, -2)).unflatten(0, x.shape[:-1]).relu()
         if self.stride > 1:
-            # `max` sends a gradient to one point, by its index; `amax` would compare all of them with the largest again.
+            # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
             x = x.max(2).values if torch.is_grad_enabled() else x.amax(2)
         if self.embedding is not None:
             x = x + self.embedding(points)
