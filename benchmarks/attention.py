@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from sampled_transformer.attention.compiled import Compiled
+from sampled_transformer.support.compiled import Compiled
 from sampled_transformer.support.machine import machine
 from sampled_transformer.support.memory import give_back_memory, keep_freed_memory
 from sampled_transformer_lab.bench.measure import interleaved, kept_bytes, load, memory

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .compiled import Compiled
+from ..support.compiled import Compiled
 from .extreme import are_extreme, fused_attention
 
 REST = 1e-5  # a share of the sums that rounding alone may leave

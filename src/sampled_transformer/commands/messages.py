@@ -12,7 +12,7 @@ from ..support.printable import one_line
 
 PROGRAM = "sampled-transformer"
 LONGEST = 20_000  # characters of a message; one names all shapes of a batch
-COMPILER = "sampled_transformer.attention.compiled"  # the logger that says when a kernel is being compiled
+COMPILER = "sampled_transformer.support.compiled"  # the logger that says when a kernel is being compiled
 
 
 def fail(message: str, code: int) -> int:

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..attention.compiled import without_compiling
 from ..data.errors import DataError
 from ..geometry.neighbourhoods import SPACING_RANK, measure_spacing
+from ..support.compiled import without_compiling
 from ..support.printable import printable
 from ..support.workspace import Workspace, add, pieces, put, take
 from ..training.point_loading import PointView

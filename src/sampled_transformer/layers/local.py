@@ -10,6 +10,7 @@ from torch.nn.functional import batch_norm
 
 from ..geometry.neighbourhoods import Level, Step
 from .feed_forward import is_hooked
+from .group_max import group_max
 from .neighbour_max import neighbour_max
 
 OFFSET = 4  # numbers that describe the way to a neighbour
@@ -69,8 +70,7 @@ class LocalMerge(nn.Module):
                 y = points.index_select(0, neighbours.flatten()).unflatten(0, neighbours.shape)
                 y = y + (self.offset(offsets.to(x.dtype)) + own.unsqueeze(1))
                 candidates = self.deep(y.flatten(0, 1)).unflatten(0, neighbours.shape)
-                # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
-                best = candidates.max(1).values if torch.is_grad_enabled() else candidates.amax(1)
+                best = group_max(candidates, 1)
             merges: Tensor = self.norm(best)
             return merges.relu()
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..sets import Integers, segments, settle_form
+from .group_max import group_max
 
 
 def pool_max(
@@ -32,5 +33,5 @@ def pool_max(
     if x.shape[1] == 0:
         return x.new_zeros(x.shape[0], x.shape[-1])
     if mask is None:
-        return x.amax(1)
-    return x.masked_fill(~mask[..., None], -torch.inf).amax(1).masked_fill(~mask.any(1, keepdim=True), 0)
+        return group_max(x, 1)
+    return group_max(x.masked_fill(~mask[..., None], -torch.inf), 1).masked_fill(~mask.any(1, keepdim=True), 0)

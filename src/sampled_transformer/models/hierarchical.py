@@ -15,6 +15,7 @@ from ..geometry import farthest_points, nearest_neighbours
 from ..geometry.gather import gather_rows
 from ..geometry.tracing import exporting
 from ..layers.embedding import PositionEmbedding
+from ..layers.group_max import group_max
 from ..layers.mlp import classification_head
 from ..randomness import settle_keys
 from ..sets import describe
@@ -167,8 +168,7 @@ class Stage(nn.Module):
             points, x = self.group(points, x)
         x = self.norm(self.merge(x).flatten(0, -2)).unflatten(0, x.shape[:-1]).relu()
         if self.stride > 1:
-            # `max` sends a gradient to one point, by its index; `amax` would compare all of them again.
-            x = x.max(2).values if torch.is_grad_enabled() else x.amax(2)
+            x = group_max(x, 2)
         if self.embedding is not None:
             x = x + self.embedding(points)
         cycle = network_cycle((block.attention for block in self.blocks), x, points)

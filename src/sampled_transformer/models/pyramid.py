@@ -16,6 +16,7 @@ from ..geometry import farthest_points
 from ..geometry.gather import gather_rows
 from ..geometry.members import nearest_members
 from ..layers.embedding import PositionEmbedding
+from ..layers.group_max import group_max
 from ..layers.mlp import classification_head
 from ..randomness import settle_keys
 from ..sets import describe
@@ -106,7 +107,7 @@ class PyramidClassifier(nn.Module):
     def forward_features(self, points: Tensor, normals: Tensor | None = None) -> Tensor:
         """What the head reads: the largest and the mean value of every feature of the last stage, (batch, 2 width)."""
         x = self.forward_points(points, normals)[1]
-        return torch.cat([x.amax(1), x.mean(1)], 1)
+        return torch.cat([group_max(x, 1), x.mean(1)], 1)
 
     def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The points that the last stage keeps, (batch, m, 3), and their features, (batch, m, last width)."""
@@ -188,8 +189,7 @@ class Stage(nn.Module):
         shape = offset.shape[:3]
         y = gather_rows(known, rows).unflatten(1, shape[1:]) + self.offset(offset)
         y = self.merge(self.first_norm(y.flatten(0, 2)).relu()).unflatten(0, shape)
-        # `max` sends a gradient to one point, by its index; `amax` would compare all of them with the largest again.
-        y = y.max(2).values if torch.is_grad_enabled() else y.amax(2)
+        y = group_max(y, 2)
         merged: Tensor = self.second_norm(y.flatten(0, 1)).relu().unflatten(0, shape[:2])
         return merged
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..geometry import farthest_points
 from ..geometry.gather import gather_rows
 from ..geometry.members import nearest_members
+from ..layers.group_max import group_max
 from ..layers.sparse_gradient import Linear
 from ..sets import describe
 from .inputs import canonical_rows, is_plain
@@ -77,9 +78,8 @@ class GroupEmbedding(nn.Module):
         """(..., size, 3) -> (..., dim)."""
         *shape, size, _ = points.shape
         x = self.first(points.reshape(-1, 3))
-        # max, not amax: the backward pass of amax takes twice as long
-        largest = x.unflatten(0, (-1, size)).max(1).values  # (groups of all clouds, 2 * width)
+        largest = group_max(x.unflatten(0, (-1, size)), 1)  # (groups of all clouds, 2 * width)
         x = self.point(x).unflatten(0, (-1, size)) + self.largest(largest).unsqueeze(1)
         x = self.last(x.flatten(0, 1))
-        token: Tensor = x.unflatten(0, (-1, size)).max(1).values.view(*shape, -1)
+        token: Tensor = group_max(x.unflatten(0, (-1, size)), 1).view(*shape, -1)
         return token

@@ -16,7 +16,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from sampled_transformer.attention.compiled import SMALLEST
+from sampled_transformer.support.compiled import SMALLEST
 from sampled_transformer.support.memory import give_back_memory
 
 from .setting import Setting

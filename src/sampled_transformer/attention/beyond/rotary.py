@@ -10,9 +10,9 @@ from torch import Tensor
 
 from ...cycles import Cycles
 from ...sets import Sets, check_coordinates
+from ...support.compiled import Compiled
 from ..attended import AllKeys, Points, check_fits
 from ..base import Attention, Projections
-from ..compiled import Compiled
 from ..extreme import are_extreme
 from ..kernels import without_autocast
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...attention import number_layers
+from ...layers.group_max import group_max
 from ...layers.mlp import classification_head
 from ...randomness import settle_keys
 from ..inputs import check_normals
@@ -102,10 +103,10 @@ class MaskedAutoencoderClassifier(nn.Module):
         """What the head reads, (batch, dim) or, if it is more than the largest values, (batch, 2 dim)."""
         _, tokens = self._encode(points, normals)
         if self.pooling == "max":
-            return tokens.amax(1)
+            return group_max(tokens, 1)
         if self.pooling == "max-mean":
-            return torch.cat([tokens.amax(1), tokens.mean(1)], 1)
-        return torch.cat([tokens[:, 0], tokens[:, 1:].amax(1)], 1)
+            return torch.cat([group_max(tokens, 1), tokens.mean(1)], 1)
+        return torch.cat([tokens[:, 0], group_max(tokens[:, 1:], 1)], 1)
 
     def forward_points(self, points: Tensor, normals: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The centres of the groups, (batch, groups, 3), and their tokens, (batch, groups, dim)."""

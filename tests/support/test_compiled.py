@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from sampled_transformer import SampledAttention
-from sampled_transformer.attention import compiled
 from sampled_transformer.attention.beyond.rotary import (
     _turn_key,
     _turn_key_back,
@@ -20,8 +19,9 @@ from sampled_transformer.attention.beyond.rotary import (
     _turn_query_back,
     rotary_sums,
 )
-from sampled_transformer.attention.compiled import Compiled, without_compiling
 from sampled_transformer.attention.kernels import _attend_to_pairs, _attend_to_pairs_backward, pair_attention
+from sampled_transformer.support import compiled
+from sampled_transformer.support.compiled import Compiled, without_compiling
 
 SCALE = 0.3
 TURNS = (_turn_key, _turn_key_back, _turn_query, _turn_query_back)
@@ -124,7 +124,7 @@ def test_without_a_compiler_the_layer_works_and_says_nothing(tmp_path: Path) -> 
     program = """
 import torch
 from sampled_transformer import SampledAttention
-from sampled_transformer.attention.compiled import SMALLEST
+from sampled_transformer.support.compiled import SMALLEST
 from sampled_transformer.attention.kernels import _attend_to_pairs as kernel
 layer = SampledAttention(32, 4)
 x = torch.arange(SMALLEST // 16 * 32.0).view(32, -1, 32).sin()
