@@ -79,7 +79,7 @@ def comparison_table(compared: list[Comparison], deviation: Seeds) -> list[str]:
         columns += ["the paper", "verdict", "seeds to find the paper's"]
         for one, cells in zip(compared, body, strict=True):
             wanted = seeds_needed(one.paper.value, deviation.value) if one.paper and deviation.value else None
-            cells += ["" if one.paper is None else written(one.paper), one.words if one.paper else ""]
+            cells += ["not shown" if one.paper is None else written(one.paper), one.words]
             cells += ["" if wanted is None else f"{wanted:,}"]
     else:
         columns[2] = "verdict"

@@ -102,13 +102,19 @@ difference has the error of one run each.
 
 All intervals are Student's 95 %. With e for half the interval of the difference between ours and the paper's:
 
-- **confirmed**: ours differs from zero with the paper's sign, and from the paper's by at most e, where e is less than
-  the paper's difference. Agreement within a larger error would be none.
+- **confirmed to ± e**: ours differs from zero with the paper's sign, and from the paper's by at most e, where e is less
+  than half of the paper's difference. Agreement within a larger error would be little.
+- **confirmed, and level** or **ahead**: the paper claims no lead (its difference is zero or less), ours exceeds it by
+  more than e, and is not below zero.
 - **same sign but another size**: ours differs from zero with the paper's sign, and from the paper's by more than e.
-- **refuted**: ours differs from the paper's by more than e, and has the opposite sign or cannot be told from zero. All
-  verdicts hold for the scale they were measured at.
+- **refuted**: ours differs from the paper's by more than e otherwise: it has the opposite sign or cannot be told from
+  zero.
 - **undecided**: anything else. "Would resolve x points" means that a true difference of x would have been found with a
   chance of 80 %: a difference from zero, or, where a sign is named, from the paper's difference.
+
+All verdicts hold for the scale they were measured at. Each comes from an interval of its own: of twenty true
+differences of zero, one is expected to be called "better" or "worse" by chance. A study of six rivals makes six such
+calls, so read a single one that is close to its bound with that in mind.
 """
 README = ("<!-- claims: written by `sampled-transformer tables page` -->\n", "<!-- end of claims -->")
 

@@ -200,6 +200,11 @@ def compared_studies(found: Rows) -> Iterator[Claim]:
                 yield differences(f"{title}ahead of {listed([one.rival for one in others])}", name, others, found)
         elif judged:
             yield differences(CLAIMS.get(name, study.title.partition(",")[0]), name, judged, found)
+            unprinted = [one for one in compared if not one.paper and not one.diverged]
+            if unprinted:
+                yield differences(
+                    UNPRINTED.get(name, f"{study.title.partition(',')[0]}: other rows"), name, unprinted, found
+                )
         elif compared:
             yield orders(name, compared, found)
 
@@ -214,6 +219,13 @@ CLAIMS = {
 }
 
 
+# What studies compare beyond the paper's table.
+UNPRINTED = {
+    "points-modelnet40": "One layer at other numbers of points: rows that the paper does not print",
+    "hierarchical-modelnet40": "Hierarchical network: ahead of the same network without attention",
+}
+
+
 def differences(claim: str, name: str, compared: list[Comparison], found: Rows) -> Claim:
     """A claim about differences: the paper's, ours, and the verdicts on them."""
     if name == "hierarchical-modelnet40":
@@ -223,7 +235,7 @@ def differences(claim: str, name: str, compared: list[Comparison], found: Rows) 
     paper = ", ".join(f"{one.rival + ' ' if several else ''}{one.paper.value:+.2f}" for one in compared if one.paper)
     here = ", ".join(f"{one.rival + ' ' if several else ''}{written_difference(one.here)}" for one in compared)
     words = verdicts(compared) + behind([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
-    return Claim(claim, f"{name}.md", f"{paper} points", f"{here} points", scale(rows), words)
+    return Claim(claim, f"{name}.md", f"{paper} points" if paper else "not shown", f"{here} points", scale(rows), words)
 
 
 def behind(accuracies: Iterable[tuple[float, float | None]], tolerated: float = 3.0) -> str:

@@ -83,22 +83,29 @@ class Verdict:
         resolves: the smallest difference that would have been found with a chance of 80 %; None where no row has a
             second seed.
         sign: for "undecided" with an order: whether the paper has the "same" or the "opposite" sign.
+        within: for "confirmed": half the 95 % interval of the difference between ours and the paper's; None where ours
+            exceeds a claim of being as good.
     """
 
     order: Literal["better", "worse", "open"]
     outcome: Literal["confirmed", "same sign but another size", "undecided", "refuted", ""]
     resolves: float | None
     sign: Literal["same", "opposite", ""] = ""
+    within: float | None = None
 
     def words(self, unit: str = "points", digits: int = 1) -> str:
         """The verdict as the pages print it."""
         if self.order != "open" and not self.outcome:
             return self.order
+        unit = f" {unit}" if unit else ""
+        if self.outcome == "confirmed":
+            better = ", and level" if self.order == "open" else ", and ahead"
+            return "confirmed" + (better if self.within is None else f" to ± {self.within:.{digits}f}{unit}")
         if self.outcome and self.outcome != "undecided":
             return f"**{self.outcome}**" if self.outcome == "refuted" else self.outcome
         if self.resolves is None:
             return "undecided (no row has a second seed)"
-        resolves = f"would resolve {self.resolves:.{digits}f}{unit and ' '}{unit}"
+        resolves = f"would resolve {self.resolves:.{digits}f}{unit}"
         if self.sign:
             return f"{self.order} here; undecided against the paper ({self.sign} sign, {resolves})"
         return f"undecided ({resolves})"
@@ -110,9 +117,12 @@ def judge(here: Difference, paper: Difference | None = None) -> Verdict:
     With e the half width of the interval of here - paper:
 
     - confirmed: here differs from zero with the paper's sign, and from the paper by no more than e, where e is less
-      than the paper's difference. (Agreement within an error as large as the difference itself would be none.)
+      than half of the paper's difference. (Agreement within a larger error would be little.)
+    - confirmed, and level or ahead: the paper claims no lead (its difference is zero or less), and here exceeds it by
+      more than e, and is not below zero.
     - same sign but another size: here differs from zero with the paper's sign, and from the paper by more than e.
-    - refuted: here differs from the paper by more than e, and has the opposite sign or cannot be told from zero.
+    - refuted: here differs from the paper by more than e otherwise: it has the opposite sign or cannot be told from
+      zero.
     - undecided: anything else. `resolves` then says what would have been found: a difference from zero if the order is
       open, else a difference from the paper.
     """
@@ -124,12 +134,14 @@ def judge(here: Difference, paper: Difference | None = None) -> Verdict:
         return Verdict(order, "", here.resolves())
     apart = here - paper
     same = here.value * paper.value > 0
+    if paper.value <= 0 and apart.value > apart.interval() and order != "worse":
+        return Verdict(order, "confirmed", here.resolves())
     if abs(apart.value) > apart.interval():
         return Verdict(order, "same sign but another size" if ahead and same else "refuted", here.resolves())
     if not ahead:
         return Verdict(order, "undecided", here.resolves())
-    if same and abs(paper.value) > apart.interval():
-        return Verdict(order, "confirmed", here.resolves())
+    if same and abs(paper.value) > 2 * apart.interval():
+        return Verdict(order, "confirmed", here.resolves(), within=apart.interval())
     return Verdict(order, "undecided", apart.resolves(), "same" if same else "opposite")
 
 

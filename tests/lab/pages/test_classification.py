@@ -26,9 +26,9 @@ def test_rows_are_compared_in_pairs_with_a_deviation_that_others_lend() -> None:
     found = [Measured(name, row, [run(values[name])]) for name, row in rows.items()]
     lender = Measured("l", Row(""), [run(value) for value in (0.5, 0.51, 0.49, 0.5)])
     text = classification_section(study, found, [lender])
-    assert "| 1 | +40.00 ± 2.18 | better | +38.00 ± 2.06 | confirmed | 1 |" in text
-    assert "| 2 | +40.00 ± 2.18 | better | -5.00 ± 1.65 | **refuted** | 1 |" in text
-    assert "Sampled beats 1 and 2. Against the paper: confirmed for 1; refuted for 2." in text
+    assert "| 1 | +40.00 ± 2.18 | better | +38.00 ± 2.06 | confirmed to ± 6.1 points | 1 |" in text
+    assert "| 2 | +40.00 ± 2.18 | better | -5.00 ± 1.65 | confirmed, and ahead | 1 |" in text
+    assert "Sampled beats 1 and 2. Against the paper: confirmed for 1 and 2." in text
     assert any(line.endswith("The paper's column is theirs.") for line in text)
     assert "pooled over the rows of other studies of x, since no row here has a second seed (0.82 points" in text[-1]
 

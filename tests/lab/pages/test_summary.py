@@ -96,7 +96,7 @@ def test_clustering_borrows_its_deviation(tmp_path: Path) -> None:
     assert line(tmp_path, found, "cluster.md").endswith(ending)
     short = {"cluster-induced": likelihoods(-1.5, -1.501, -1.499), "cluster-rows": likelihoods(-1.6, -1.601, -1.599)}
     text = line(tmp_path, {**found, **rows("cluster-short", short)}, "cluster.md")
-    assert text.endswith("| LL0 -0.0629 | LL0 -0.0600 ± 0.0014 | 50,000 steps, 1 seed | confirmed |")
+    assert text.endswith("| LL0 -0.0629 | LL0 -0.0600 ± 0.0014 | 50,000 steps, 1 seed | confirmed to ± 0.006 |")
 
 
 def test_whole_networks(tmp_path: Path) -> None:

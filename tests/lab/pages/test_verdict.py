@@ -18,13 +18,18 @@ def known(value: float, error: float) -> Difference:
     ("here", "paper", "order", "outcome"),
     [
         ((8.0, 1.0), (8.3, 1.5), "better", "confirmed"),
-        ((-3.0, 0.5), (-4.0, 1.0), "worse", "confirmed"),
+        ((-3.0, 0.2), (-4.0, 0.5), "worse", "confirmed"),
         ((2.5, 0.5), (8.3, 1.5), "better", "same sign but another size"),
         ((-2.5, 0.5), (5.2, 1.5), "worse", "refuted"),
         ((-1.0, 1.0), (8.3, 1.5), "open", "refuted"),  # zero is possible, the paper's difference is not
         ((0.5, 1.0), (1.4, 1.0), "open", "undecided"),
         ((-1.5, 0.5), (0.3, 1.0), "worse", "undecided"),  # the paper's own error covers ours
-        ((3.0, 0.5), (0.0, 0.5), "better", "refuted"),  # the paper has both level
+        ((3.0, 0.5), (0.0, 0.5), "better", "confirmed"),  # the paper has both level, and claims no lead
+        ((-3.0, 0.5), (0.0, 0.5), "worse", "refuted"),
+        ((1.5, 0.3), (-0.44, 0.45), "better", "confirmed"),
+        ((0.0, 0.05), (-0.63, 0.08), "open", "confirmed"),  # nothing is lost where the paper loses something
+        ((-0.31, 0.05), (-0.63, 0.08), "worse", "same sign but another size"),
+        ((4.0, 0.5), (8.3, 2.2), "better", "undecided"),  # half the size, which an error this large cannot tell
         ((0.1, 0.2), (0.0, 0.2), "open", "undecided"),
     ],
 )
@@ -46,7 +51,10 @@ def test_the_known_case_is_not_as_in_the_paper() -> None:
 def test_agreement_within_an_error_as_large_as_the_difference_confirms_nothing() -> None:
     here = known(1.0, 0.2)
     assert judge(here, known(1.0, 0.6)).outcome == "undecided"
-    assert judge(here, known(1.0, 0.3)).outcome == "confirmed"
+    assert judge(here, known(1.0, 0.3)).outcome == "undecided"
+    found = judge(here, known(1.0, 0.1))
+    assert found.outcome == "confirmed"
+    assert found.words() == "confirmed to ± 0.4 points"
 
 
 def test_without_a_second_seed_nothing_is_decided() -> None:
@@ -59,6 +67,9 @@ def test_words() -> None:
     assert Verdict("better", "", 1.0).words() == "better"
     assert Verdict("open", "", 1.25).words(digits=2) == "undecided (would resolve 1.25 points)"
     assert Verdict("open", "undecided", 0.0123).words("nats", 3) == "undecided (would resolve 0.012 nats)"
+    assert Verdict("better", "confirmed", 1.0).words() == "confirmed, and ahead"
+    assert Verdict("open", "confirmed", 1.0).words() == "confirmed, and level"
+    assert Verdict("better", "confirmed", 1.0, within=0.25).words("", 3) == "confirmed to ± 0.250"
     assert Verdict("worse", "refuted", 1.0).words() == "**refuted**"
     assert Verdict("worse", "same sign but another size", 1.0).words() == "same sign but another size"
 
@@ -104,7 +115,7 @@ def test_error_rates_are_as_promised() -> None:
     level = simulated(0.0, 0.0)
     assert sum(one.order != "open" for one in level) / len(level) == pytest.approx(0.05, abs=0.01)
     assert share(level, "refuted", "same sign but another size") < 0.06
-    equal = simulated(4.0, 4.0)
+    equal = simulated(6.0, 6.0)
     assert share(equal, "refuted", "same sign but another size") == pytest.approx(0.05, abs=0.01)
     assert share(equal, "confirmed") > 0.9
     absent = simulated(0.0, 4.0)  # the paper has a difference that is not there
