@@ -84,6 +84,9 @@ def test_a_pack_is_a_layout_too(tmp_path: Path) -> None:
     write_pack(pack, tmp_path / "test.npz")
     check(load(tmp_path, "test"), 0, values)
     assert load(tmp_path, "test", points=4).points.shape == (1, 4, 3)
+    below = tmp_path.rename(tmp_path.with_name("modelnet40")).parent
+    check(load(below, "test"), 0, values)
+    tmp_path = below / "modelnet40"
     with pytest.raises(DataError, match=r"^up: expected none, because .* does not say which axis is up, got 'z'"):
         load(tmp_path, "test", up="z")
 

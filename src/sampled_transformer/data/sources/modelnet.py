@@ -23,8 +23,8 @@ from ..pack import Pack, read_pack
 from .modelnet_layouts import CLASSES, read_dat, read_hdf5_folder, read_text_folder
 
 FOLDERS = {
-    "modelnet40": ("modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40"),
-    "modelnet10": ("ModelNet10", "modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40"),
+    "modelnet40": ("modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40", "modelnet40"),
+    "modelnet10": ("ModelNet10", "modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40", "modelnet40"),
 }
 Reader = Callable[[Path, str, str, int | None, int], Pack]
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sampled_transformer.geometry.gather import gather_rows
+from sampled_transformer.layers.group_max import group_max
 
 from .layers import PointLayers
 
@@ -57,7 +58,7 @@ class EdgeConvolution(nn.Module):
         nearest = near(x, self.neighbours)
         others = gather_rows(x, nearest.flatten(1)).unflatten(1, nearest.shape[1:])
         own = x.unsqueeze(2).expand_as(others)
-        pooled: Tensor = self.layer(torch.cat([others - own, own], -1)).max(2).values
+        pooled = group_max(self.layer(torch.cat([others - own, own], -1)), 2)
         return pooled
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from sampled_transformer.geometry import farthest_points
 from sampled_transformer.geometry.gather import gather_rows
+from sampled_transformer.layers.group_max import group_max
 from sampled_transformer.layers.mlp import classification_head
 
 from .layers import PointLayers
@@ -57,7 +58,7 @@ class Balls(nn.Module):
         inside = gather_rows(points, rows).unflatten(1, members.shape[1:]) - centres.unsqueeze(2)
         if x is not None:
             inside = torch.cat([inside, gather_rows(x, rows).unflatten(1, members.shape[1:])], -1)
-        return centres, self.layers(inside).max(2).values
+        return centres, group_max(self.layers(inside), 2)
 
 
 @torch.no_grad()
