@@ -9,7 +9,7 @@ import pytest
 import trimesh
 
 from sampled_transformer.data import content
-from sampled_transformer.data.content import canonical_mesh, drawn_rows, drawn_rows_on_disk, row_keys
+from sampled_transformer.data.content import canonical_mesh, drawn_rows, drawn_rows_on_disk, filled, row_keys
 from sampled_transformer.data.formats.meshes import Mesh
 from sampled_transformer.support import workspace
 from sampled_transformer.support.workspace import Workspace
@@ -50,6 +50,42 @@ def test_every_point_is_as_likely_and_seeds_draw_otherwise() -> None:
     assert np.abs(counts - 400).max() < 5 * np.sqrt(400 * 0.8)
     first = np.bincount([drawn_rows(points, 1, seed=seed)[0] for seed in range(2000)], minlength=50)
     assert np.abs(first - 40).max() < 5 * np.sqrt(40)
+
+
+@pytest.mark.parametrize(("n", "count"), [(2, 64), (64, 1024), (900, 1024), (100, 100), (100, 40)])
+def test_few_points_all_come_once_and_then_random_ones_again(n: int, count: int) -> None:
+    rows = filled(cloud(n), count)
+    assert len(rows) == count
+    np.testing.assert_array_equal(rows[:n], np.arange(min(n, count)))
+    again = np.bincount(rows[n:], minlength=n) if count > n else np.zeros(n)
+    assert again.sum() == max(0, count - n)
+    if n == 64:  # as from drawing with replacement: whole copies would have the variance 0
+        assert again.mean() == 15
+        assert 8 < again.var() < 26
+
+
+def test_every_point_is_as_likely_to_come_again() -> None:
+    points = cloud(20)
+    again = np.array([np.bincount(filled(points, 60, seed=seed)[20:], minlength=20) for seed in range(1000)])
+    assert np.abs(again.mean(0) - 2).max() < 5 * np.sqrt(2 * 0.95 / 1000)
+    assert again.var() == pytest.approx(40 * 0.05 * 0.95, rel=0.05)  # of a binomial distribution
+
+
+def test_a_point_at_the_edge_of_a_cell_changes_its_own_copies_alone() -> None:
+    points = cloud(64)
+    points[0], points[1] = -4, 4  # the bounding cube
+    moved = points.copy()
+    moved[7] += 1e-3
+    one, other = (np.bincount(filled(some, 1024), minlength=64) for some in (points, moved))
+    assert (np.delete(one != other, 7)).sum() <= one[7] + other[7]  # the others differ only by how many are left
+    assert np.abs(np.delete(one - other, 7)).max() <= 3
+    np.testing.assert_array_equal(filled(points * 1000, 1024), filled(points, 1024))
+
+
+def test_equal_points_come_again_apart_from_each_other() -> None:
+    points = np.repeat(cloud(8), 2, 0)
+    again = np.bincount(filled(points, 400)[16:], minlength=16).reshape(8, 2)
+    assert (again[:, 0] != again[:, 1]).any()
 
 
 def test_keys_read_numbers_not_their_signs_of_zero() -> None:

@@ -44,15 +44,32 @@ def drawn_rows(points: np.ndarray, count: int, normals: np.ndarray | None = None
     This is a uniform draw without repetition, in random order, and the same points come out in any order of the rows.
     Every point of a cell has its own hash; exact places and normals decide which point of a cell gets which.
     """
-    keys = row_keys(cells(points), seed)
-    ordered = np.sort(keys)
-    if (ordered[1:] == ordered[:-1]).any():
-        exact = row_keys(points)
-        keys = _tell_copies_apart(keys, exact if normals is None else _mix(exact ^ row_keys(normals)))
+    keys = _own_keys(points, normals, seed)
     most = min(count, len(keys))
     rows = np.argpartition(keys, most - 1)[:most]
     drawn: np.ndarray = rows[np.argsort(keys[rows], kind="stable")]
     return drawn
+
+
+def filled(points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+    """Which of n drawn points are read to get `count` of them: the first, or all and then random ones again.
+
+    A network that is trained on random copies does not know a cloud in which every point comes equally often. Each
+    point draws from its own hash the times of a Poisson process at which it comes again, and the earliest of all are
+    taken: that is drawing with replacement. Where a hash changes with the unit, at the edge of a cell, only that
+    point has other copies.
+    """
+    more = count - len(points)
+    if more <= 0:
+        return np.arange(count)
+    mean = more / len(points)
+    most = int(mean + 4 * mean**0.5) + 5  # copies of a point; it hardly ever has more
+    steps = _STEP * np.arange(most, dtype=np.uint64)
+    bits = _mix(_own_keys(points, normals, seed)[:, None] + steps)
+    times = np.cumsum(-np.log(((bits >> np.uint64(11)) + np.uint64(1)) * 2.0**-53), axis=1).ravel()
+    earliest = np.argpartition(times, more - 1)[:more]
+    earliest = earliest[np.argsort(times[earliest], kind="stable")]
+    return np.concatenate([np.arange(len(points)), earliest // most])
 
 
 def drawn_rows_on_disk(
@@ -100,6 +117,16 @@ def canonical_mesh(mesh: Mesh) -> tuple[Mesh, int]:
     order = np.lexsort((_joined(row_keys(mesh.vertices)[faces]), keys))  # exact corners order triangles of equal cells
     places = np.arange(1, len(keys) + 1, dtype=np.uint64)
     return Mesh(mesh.vertices, faces[order]), int(_mix(keys[order] ^ _mix(places)).sum(dtype=np.uint64))
+
+
+def _own_keys(points: np.ndarray, normals: np.ndarray | None, seed: int) -> np.ndarray:
+    """A hash of its own for every point, also for those of one cell."""
+    keys = row_keys(cells(points), seed)
+    ordered = np.sort(keys)
+    if (ordered[1:] == ordered[:-1]).any():
+        exact = row_keys(points)
+        keys = _tell_copies_apart(keys, exact if normals is None else _mix(exact ^ row_keys(normals)))
+    return keys
 
 
 def _joined(corners: np.ndarray) -> np.ndarray:

@@ -4,9 +4,9 @@
 happen in another process if this one is guarded (guard.py).
 
 Points on a mesh are drawn uniformly by area and take the normals of their faces. From a cloud we draw a random subset,
-or repeat points if it has too few. What the file holds decides the draw: the order of its points or triangles does not
-matter, nor does its name (content.py). A file whose format prescribes y up (axes.py) is turned to z up; other files
-stay as they are unless we are told which axis is up.
+or all of them and random ones again if it has too few. What the file holds decides the draw: the order of its points or
+triangles does not matter, nor does its name (content.py). A file whose format prescribes y up (axes.py) is turned to
+z up; other files stay as they are unless we are told which axis is up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 from ..support.printable import printable
 from .axes import check_up, standard_up, turn, turn_raw
-from .content import canonical_mesh, drawn_rows
+from .content import canonical_mesh, drawn_rows, filled
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
@@ -289,14 +289,15 @@ def _draw_by_content(raw: Mesh | Cloud, count: int, wanted: Normals, seed: int, 
     if is_large(raw):
         most = max(count, LARGEST_SEARCH) if estimates else count
         ordered, drawn = draw_large(raw, most, seed, wanted != "none")
-        places = np.resize(np.arange(len(ordered)), count)
+        places = filled(drawn.points, count, drawn.normals, seed)
         normals = None if drawn.normals is None else drawn.normals[places]
         if estimates:
             normals = estimate_normals(drawn.points[places], drawn.points)
         return _finish(drawn.points[places], normals, ordered[places], raw, wanted, normalise)
     cloud = _checked_cloud(raw, wanted)
     ordered = drawn_rows(cloud.points, max(count, LARGEST_SEARCH) if estimates else count, cloud.normals, seed)
-    rows = np.resize(ordered, count)  # from the first again, if there are too few
+    own = None if cloud.normals is None else cloud.normals[ordered]
+    rows = ordered[filled(cloud.points[ordered], count, own, seed)]
     points = cloud.points[rows]
     normals = None if cloud.normals is None else cloud.normals[rows]
     if estimates:

@@ -10,7 +10,8 @@ from .markdown import commands, table
 
 INTRODUCTION = (
     "Test shapes are corrupted and then treated as `predict` treats a file: as many points as the network reads, "
-    "normalised. [How much a network bears](../guide/train.md#how-much-a-network-bears) says what each corruption does."
+    "normalised. Of a file with fewer points it reads random ones again. "
+    "[How much a network bears](../guide/train.md#how-much-a-network-bears) says what each corruption does."
 )
 
 
