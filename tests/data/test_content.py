@@ -9,7 +9,14 @@ import pytest
 import trimesh
 
 from sampled_transformer.data import content
-from sampled_transformer.data.content import canonical_mesh, drawn_rows, drawn_rows_on_disk, filled, row_keys
+from sampled_transformer.data.content import (
+    canonical_mesh,
+    distinct_first,
+    drawn_rows,
+    drawn_rows_on_disk,
+    filled,
+    row_keys,
+)
 from sampled_transformer.data.formats.meshes import Mesh
 from sampled_transformer.support import workspace
 from sampled_transformer.support.workspace import Workspace
@@ -86,6 +93,15 @@ def test_equal_points_come_again_apart_from_each_other() -> None:
     points = np.repeat(cloud(8), 2, 0)
     again = np.bincount(filled(points, 400)[16:], minlength=16).reshape(8, 2)
     assert (again[:, 0] != again[:, 1]).any()
+
+
+def test_copies_come_after_what_they_repeat() -> None:
+    a, b, c = cloud(3)
+    order, distinct = distinct_first(np.array([a, b, a, c, b, b]))
+    assert (np.arange(6)[order].tolist(), distinct) == ([0, 1, 3, 2, 4, 5], 3)
+    order, distinct = distinct_first(np.array([a, b, a, b]), np.array([a, a, b, a]))  # normals tell points apart
+    assert (np.arange(4)[order].tolist(), distinct) == ([0, 1, 2, 3], 3)
+    assert distinct_first(np.array([a, b, c]))[1] == 3
 
 
 def test_keys_read_numbers_not_their_signs_of_zero() -> None:

@@ -163,6 +163,16 @@ def test_of_few_points_random_ones_are_read_again(tmp_path, normals):
     assert (np.abs(counts[0] - counts[1]) > 1).sum() < 32  # most hashes are the same in both units
 
 
+@pytest.mark.parametrize("name", [None, "x"])
+@pytest.mark.parametrize("count", [100, 300, 500])
+def test_a_file_that_repeats_points_has_fewer(tmp_path, name, count):
+    points = np.random.default_rng(0).normal(size=(50, 3))
+    write(tmp_path / "a.npy", points[np.arange(300) % 50])
+    shape = read_shape(tmp_path / "a.npy", points=count, name=name)
+    assert len(np.unique(shape.points[: shape.distinct], axis=0)) == shape.distinct
+    assert shape.distinct == len(np.unique(shape.points, axis=0)) <= 50
+
+
 BAD = {
     "empty.off": (b"", "empty file"),
     "empty.npz": (b"", "empty file"),

@@ -134,8 +134,10 @@ def test_sets_of_few_points_are_for_the_twin(tmp_path):
     generator = np.random.default_rng(0)
     for count in (23, 24):  # of 32
         np.save(tmp_path / f"{count}.npy", generator.normal(size=(count, 3)))
-    answers = Predictor(first, samples=1, twin=second).answers([tmp_path / "23.npy", tmp_path / "24.npy"])
-    assert [answer.weights for answer in answers] == ["second", "first"]
+    np.save(tmp_path / "padded.npy", np.load(tmp_path / "23.npy")[np.arange(32) % 23])
+    files = [tmp_path / name for name in ("23.npy", "24.npy", "padded.npy")]
+    answers = Predictor(first, samples=1, twin=second).answers(files)
+    assert [answer.weights for answer in answers] == ["second", "first", "second"]
     assert answers[0].classes == Predictor(second, samples=1).answer(tmp_path / "23.npy").classes
     assert answers[0].notes == ["only 23 points; repeated some to get the 32 the network reads"]
 

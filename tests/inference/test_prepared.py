@@ -43,6 +43,15 @@ def test_the_way_there_is_noted(tmp_path: Path) -> None:
     assert prepare_sets(VIEW, trimesh.creation.box())[0][0].notes == ()
 
 
+def test_a_set_that_repeats_points_is_noted() -> None:
+    (one,), _ = prepare_sets(POSITIONS, cloud(20)[np.arange(64) % 20])
+    assert one.draw.shape.distinct == len(np.unique(one.points, axis=0)) <= 20
+    differ = f"only {one.draw.shape.distinct} of the 32 points the network reads differ; the file repeats points"
+    assert one.notes == (differ,)
+    normals = cloud(64, 1)  # a point with another normal is another point, if the network reads normals
+    assert prepare_sets(VIEW, cloud(20)[np.arange(64) % 20], normals)[0][0].notes == ()
+
+
 def test_networks_of_positions_ignore_normals() -> None:
     (without,), _ = prepare_sets(POSITIONS, cloud(40))
     (given,), _ = prepare_sets(POSITIONS, cloud(40), cloud(40, 1))

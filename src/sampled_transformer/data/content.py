@@ -72,6 +72,17 @@ def filled(points: np.ndarray, count: int, normals: np.ndarray | None = None, se
     return np.concatenate([np.arange(len(points)), earliest // most])
 
 
+def distinct_first(points: np.ndarray, normals: np.ndarray | None = None) -> tuple[np.ndarray | slice, int]:
+    """An order in which every point comes before its copies, and how many points differ in place or normal."""
+    keys = row_keys(points if normals is None else np.concatenate([points, normals], 1))
+    first = np.unique(keys, return_index=True)[1]
+    is_copy = np.ones(len(keys), bool)
+    is_copy[first] = False
+    if not is_copy[: len(first)].any():  # large draws need not be copied
+        return slice(None), len(first)
+    return np.argsort(is_copy, kind="stable"), len(first)
+
+
 def drawn_rows_on_disk(
     points: np.ndarray, count: int, normals: np.ndarray | None = None, seed: int = 0, *, space: Workspace
 ) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..support.printable import printable
 from .axes import check_up, standard_up, turn, turn_raw
-from .content import canonical_mesh, drawn_rows, filled
+from .content import canonical_mesh, distinct_first, drawn_rows, filled
 from .errors import DataError
 from .formats.las import read_las
 from .formats.meshes import Mesh, read_off, sample_surface
@@ -55,7 +55,7 @@ class Shape(NamedTuple):
     points: np.ndarray
     normals: np.ndarray | None
     from_mesh: bool
-    distinct: int  # the first `distinct` points are drawn without repetition; for a mesh, all of them
+    distinct: int  # the first `distinct` points differ, the others repeat them; for a mesh, all of them
     unused: str = ""  # columns of the file that have no name and are neither points nor normals
     estimated: bool = False  # whether the normals were estimated from neighbours
 
@@ -342,12 +342,17 @@ def _finish(
     """The drawn points as a shape. We compute in float64, because float32 is too coarse for map coordinates."""
     if wanted == "none":
         normals = None
+    distinct = len(points)
+    if isinstance(raw, Cloud):  # a file may repeat points itself, to have as many as somebody expects
+        order, distinct = distinct_first(points, None if raw.normals is None else normals)
+        points, normals = points[order], None if normals is None else normals[order]
+        rows = None if rows is None else rows[order]
     seen = to_unit_sphere(points) if normalise else points
     shape = Shape(
         seen.astype(np.float32),
         None if normals is None else normals.astype(np.float32),
         isinstance(raw, Mesh),
-        len(points) if isinstance(raw, Mesh) else min(len(points), len(raw.points)),
+        distinct,
         "" if isinstance(raw, Mesh) else raw.unused,
         isinstance(raw, Cloud) and raw.normals is None and normals is not None,
     )

@@ -191,6 +191,16 @@ def seen_by(view: View, one: Prepared) -> Prepared:
     return replace(_transformed(view, view.transforms()[1], one.draw, one.name, one.notes), up=one.up)
 
 
+def repetition_note(draw: Draw, count: int) -> str | None:
+    """What to say if some of the `count` points that a network reads are repeated; None if none are."""
+    distinct = draw.shape.distinct
+    if distinct >= count:
+        return None
+    if draw.rows is not None and len(np.unique(draw.rows)) > distinct:
+        return f"only {distinct} of the {count} points the network reads differ; the file repeats points"
+    return f"only {distinct} points; repeated some to get the {count} the network reads"
+
+
 def _normals(view: View) -> Normals:
     return "estimate" if view.normals else "none"
 
@@ -199,9 +209,9 @@ def _notes(view: View, draw: Draw) -> tuple[str, ...]:
     notes = []
     if draw.shape.estimated:
         notes.append(ESTIMATED)
-    if draw.shape.distinct < view.points:
-        repeated = f"repeated some to get the {view.points} the network reads"
-        notes.append(f"only {draw.shape.distinct} points; {repeated}")
+    few = repetition_note(draw, view.points)
+    if few is not None:
+        notes.append(few)
     if draw.shape.unused:
         notes.append(f"{draw.shape.unused} not used")
     return tuple(notes)
