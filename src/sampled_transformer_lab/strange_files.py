@@ -18,7 +18,10 @@ import numpy as np
 from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 
+from .strangers import strangers
+
 SHAPES = 300
+STRANGERS = 60  # files of each kind
 SEED = 0
 LEVELS: dict[str, tuple[float, ...]] = {
     "clean": (0,),
@@ -30,8 +33,13 @@ LEVELS: dict[str, tuple[float, ...]] = {
 }
 
 
-def measure(root: str | None, shapes: int = SHAPES, levels: dict[str, tuple[float, ...]] = LEVELS) -> dict[str, Any]:
-    """Accuracy by way to ask, corruption and severity, on the same random test shapes of ModelNet40."""
+def measure(
+    root: str | None,
+    shapes: int = SHAPES,
+    levels: dict[str, tuple[float, ...]] = LEVELS,
+    strangers_of_each: int = STRANGERS,
+) -> dict[str, Any]:
+    """Accuracy by way to ask, corruption and severity, on the same random test shapes of ModelNet40; and strangers."""
     import torch
 
     from sampled_transformer.data import load_data
@@ -53,16 +61,34 @@ def measure(root: str | None, shapes: int = SHAPES, levels: dict[str, tuple[floa
         for severity in severities:
             clouds = corrupted(raw.points, name, severity, torch.Generator().manual_seed(SEED))
             with tempfile.TemporaryDirectory() as folder:
-                for number, cloud in enumerate(clouds):
-                    np.save(Path(folder, f"{number:05d}.npy"), cloud)
+                save(clouds, folder)
                 found = {way: right(question, folder, truth) for way, question in ways.items()}
             rows.append({"corruption": name, "severity": severity, **found})
     return {
         "command": "python -m sampled_transformer_lab.strange_files ROOT",
         "shapes": len(truth),
+        "unfamiliar_to": "any",  # of the networks that were asked; older files have what one of them says
         "rows": rows,
+        "strangers": unfamiliar_strangers(raw.points.double().numpy(), ways, strangers_of_each),
         "machine": machine(),
     }
+
+
+def unfamiliar_strangers(own: np.ndarray, ways: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """The share of files of each kind of stranger that is called unfamiliar, by way to ask; `own` are known shapes."""
+    rows = []
+    for kind, clouds in strangers(list(own), np.random.default_rng(SEED), count):
+        with tempfile.TemporaryDirectory() as folder:
+            save(clouds, folder)
+            found = {way: right(question, folder, [""] * len(clouds))["unfamiliar"] for way, question in ways.items()}
+        rows.append({"kind": kind, **found})
+    return rows
+
+
+def save(clouds: list[np.ndarray], folder: str) -> None:
+    """Write a file for each cloud."""
+    for number, cloud in enumerate(clouds):
+        np.save(Path(folder, f"{number:05d}.npy"), cloud)
 
 
 def corrupted(points: Any, name: str, severity: float, generator: Any) -> list[np.ndarray]:

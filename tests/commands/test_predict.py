@@ -56,12 +56,13 @@ def test_what_to_do_about_strangers_is_said_once(
     weights = tmp_path / "strict.safetensors"
     add_to_model(classifier, weights, everything.notes(), everything.tensors())
     words = ["predict", str(files), "--weights", str(weights), "--samples", "1", "--workers", "0"]
-    reasons = "be a scan with noise, litter or missing parts, or be of no class that the network knows"
-    for more, first in (([], "lie on its side (--up names the axis that is up), "), (["--up", "auto"], "")):
+    scan, stranger = "may be a noisy or incomplete scan", "may belong to none of the known classes."
+    side = f"may be lying on its side (--up), {scan}, or {stranger}"
+    for more, reasons in (([], side), (["--up", "auto"], f"{scan} or {stranger}")):
         assert main([*words, *more]) == 0
         captured = capsys.readouterr()
         assert captured.out.count("looks like nothing this network knows") == 3
-        assert captured.err == f"note: what looks like nothing {weights} knows may {first}{reasons}\n"
+        assert captured.err == f"note: A file called unfamiliar {reasons}\n"
 
 
 def test_by_default_two_networks_are_asked_and_the_answer_is_named(

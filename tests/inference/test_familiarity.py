@@ -58,6 +58,8 @@ def test_false_alarms_keep_to_their_rate(alarms: float) -> None:
     new = known.score(*shapes(4000, 3)[:2])
     rate = float((~known.is_familiar(new)).double().mean())
     assert rate == pytest.approx(alarms, abs=4 * math.sqrt(alarms / 2000))
+    of_two = float((~known.is_usual(known.strangeness(new), 2)).double().mean())
+    assert of_two == pytest.approx(alarms / 2, abs=4 * math.sqrt(alarms / 2000))
     own = known.score(*shapes(2000, 1)[:2])
     assert float((~known.is_familiar(own)).double().mean()) <= alarms
 

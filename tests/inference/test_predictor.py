@@ -117,12 +117,41 @@ def test_the_surer_of_two_networks_answers(tmp_path, files):
         number = int(alone[1].classes[0]["probability"] > alone[0].classes[0]["probability"])
         assert both.classes == alone[number].classes
         assert both.weights == ("first", "second")[number]
-        assert (both.familiar, both.strangeness) == (False, 1.0)  # what the second says
+        assert (both.familiar, both.strangeness) == (False, 1.0)  # the first does not say
         assert both.lines()[0].startswith("looks like nothing these networks know")
         chosen.add(number)
         with torch.no_grad():
             network.head.weight.mul_(1e3)
     assert chosen == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "familiar"),
+    [
+        (0.97, 0.0, True),  # alone it would be called unfamiliar: each of two has half of the false alarms
+        (0.98, 0.0, False),
+        (0.0, 0.98, False),
+        (0.97, 0.97, True),
+        (None, 0.97, False),  # of one network that tells strangers it is the whole rate
+        (None, 0.94, True),
+        (None, None, None),
+    ],
+)
+def test_a_set_is_unfamiliar_if_it_is_to_any_of_two_networks(tmp_path, files, first, second, familiar):
+    weights = []
+    for name, share in (("first", first), ("second", second)):
+        path = save(tmp_path / f"{name}.safetensors", normals=False)
+        if share is not None:  # of 10,000 held-out shapes this share scores lower than any set
+            network, description = load_model(path)
+            scores = torch.where(torch.arange(10000) < round(share * 10000), -1e9, 1e9)
+            known = Familiarity(torch.zeros(1, 16).half(), torch.ones(16), scores, 1.0, 0.05)
+            told = replace(description, notes={**description.notes, **known.notes()})
+            save_model(network, path, told, known.tensors())
+        weights.append(path)
+    answer = Predictor(weights[0], samples=1, twin=weights[1]).answer(files / "mesh.off")
+    assert answer.familiar is familiar
+    strangest = max((share for share in (first, second) if share is not None), default=None)
+    assert answer.strangeness == (None if strangest is None else pytest.approx(strangest))
 
 
 def test_sets_of_few_points_are_for_the_twin(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from sampled_transformer.inference.answering import Question
-from sampled_transformer_lab.strange_files import LEVELS, corrupted, right
+from sampled_transformer_lab.strange_files import LEVELS, corrupted, right, unfamiliar_strangers
 
 
 def test_points_of_each_file() -> None:
@@ -30,6 +30,13 @@ def test_the_share_of_right_answers(tmp_path) -> None:
     found = right(question, str(tmp_path), ["no such class"] * 3)
     assert found["accuracy"] == 0
     assert found["unfamiliar"] == 1  # noise
+
+
+def test_strangers_of_every_kind() -> None:
+    ways = {"alone": Question("modelnet40-robust")}
+    rows = unfamiliar_strangers(np.random.default_rng(0).normal(size=(3, 200, 3)), ways, 2)
+    assert (rows[0]["kind"], rows[0]["alone"]) == ("Gaussian noise", 1)
+    assert len(rows) > 5
 
 
 def test_the_kept_file_has_every_row() -> None:

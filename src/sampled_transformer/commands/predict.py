@@ -128,11 +128,9 @@ def _advice(weights: str) -> str:
 def _about_strangers(weights: str, twin: str | None, up: str | None) -> str:
     """What a user may do about a file that looks like nothing the networks know."""
     from ..inference.defaults import robust_twins
-    from ..support.printable import printable
 
-    reasons = [] if up == "auto" else ["lie on its side (--up names the axis that is up)"]
+    reasons = [] if up == "auto" else ["may be lying on its side (--up)"]
     twins = robust_twins(weights) if twin is None else []  # that one was asked already
-    reasons.append(f"be a scan with noise, litter or missing parts{f' (--weights {twins[0]})' if twins else ''}")
-    reasons.append("be of no class that the network knows")
-    who = f"{printable(weights)} knows" if twin is None else f"{printable(weights)} and {twin} know"
-    return f"what looks like nothing {who} may {', '.join(reasons[:-1])}, or {reasons[-1]}"
+    reasons.append(f"may be a noisy or incomplete scan{f' (--weights {twins[0]})' if twins else ''}")
+    last = "may belong to none of the known classes"
+    return f"A file called unfamiliar {', '.join(reasons)}{',' if len(reasons) > 1 else ''} or {last}."

@@ -16,7 +16,7 @@ class Answer:
 
     `familiar` says whether the file looks like what the network was trained on, and `strangeness` is the share of
     held-out training shapes that look less strange. Both are None if the weights have no such statistics. If
-    two networks were asked, `weights` names the one whose classes these are.
+    two networks were asked, `weights` names the one whose classes these are, and `strangeness` is the larger of two.
     """
 
     file: str

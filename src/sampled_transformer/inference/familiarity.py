@@ -10,7 +10,8 @@ A set is unfamiliar if its score is among the highest: with m held-out scores an
 
     (1 + number of held-out scores >= score) / (m + 1) <= r.
 
-Then at most a share r of new shapes like the held-out ones is called unfamiliar (conformal prediction).
+Then at most a share r of new shapes like the held-out ones is called unfamiliar (conformal prediction). Where k
+networks are asked, any of them may call a set unfamiliar, each with the rate r / k, so that together they keep to r.
 
 A weights file keeps this as three tensors, `beside.familiarity.anchors` (k, d), `beside.familiarity.scale` (d,) and
 `beside.familiarity.scores` (m,), ascending, and as the note `familiarity` with the numbers `energy` and `alarms` (r).
@@ -106,9 +107,16 @@ class Familiarity:
 
     def is_familiar(self, scores: Tensor) -> Tensor:
         """Whether each set looks like the training shapes, (sets,)."""
+        return self.is_usual(self.strangeness(scores))
+
+    def is_usual(self, strangeness: Tensor, networks: int = 1) -> Tensor:
+        """Whether sets of this strangeness look like the training shapes, (sets,).
+
+        Where one of several networks may call a set unfamiliar, each has its share of the false alarms (Bonferroni).
+        """
         count = len(self.scores)
-        at_least = count - torch.searchsorted(self.scores, scores)
-        return (1 + at_least) / (count + 1) > self.alarms
+        at_least = (count * (1 - strangeness.double())).round()
+        return (1 + at_least) / (count + 1) > self.alarms / networks
 
     def notes(self) -> dict[str, Any]:
         """What the notes of a weights file keep of it."""

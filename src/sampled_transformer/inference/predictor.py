@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+import torch
+
 from ..data.axes import check_up
 from ..data.errors import DataError
 from ..data.limits import enough_memory
@@ -35,7 +37,7 @@ class Predictor:
         batch: Files per forward pass.
         up: The axis that is up in the files, or "auto", see `TrainedNetwork.predict`.
         twin: Other weights for the same classes and inputs, which bear more. They are asked too, and the surer answer
-            is taken; sets of few points are theirs alone.
+            is taken; sets of few points are theirs alone. What either finds strange is unfamiliar.
     """
 
     def __init__(
@@ -131,7 +133,8 @@ class Predictor:
     def _surer(self, twin: Predictor, sets: list[Prepared], top: int) -> list[Answer]:
         """Of the answers of two networks, the one with the higher probability; of sets of few points, the twin's.
 
-        Whether a set is familiar is what the twin says: it knows corrupted shapes, too, and still tells strangers.
+        A set is unfamiliar if it is to any network that was asked, see `_known_to_all`: what answers surely about
+        a stranger need not notice it.
         """
         first, second = short_name(self.trained.name), short_name(twin.trained.name)
         enough = [number for number, one in enumerate(sets) if one.draw.shape.distinct >= FEW * self._view.points]
@@ -140,11 +143,12 @@ class Predictor:
         answers = []
         for number, other in enumerate(twin._classes([seen_by(twin._view, one) for one in sets], top)):
             mine = own.get(number)
-            if mine is not None and mine.classes[0]["probability"] >= other.classes[0]["probability"]:
-                other = replace(mine, familiar=other.familiar, strangeness=other.strangeness, weights=first)
-            else:
-                other = replace(other, weights=second)
-            answers.append(other)
+            answer = replace(other, weights=second)
+            if mine is not None:
+                if mine.classes[0]["probability"] >= other.classes[0]["probability"]:
+                    answer = replace(mine, weights=first)
+                answer = _known_to_all(answer, [(self.trained, mine), (twin.trained, other)])
+            answers.append(answer)
         return answers
 
     def _classes(self, sets: list[Prepared], top: int) -> list[Answer]:
@@ -167,6 +171,19 @@ class Predictor:
     def failure(self, file: str, error: DataError) -> Answer | Measurement:
         """The answer about a file that cannot be read."""
         return failure(file, error, None if self.target is None else self.target.name)
+
+
+def _known_to_all(answer: Answer, asked: Sequence[tuple[TrainedNetwork, Answer]]) -> Answer:
+    """The answer with the judgement of all networks: the largest strangeness, and familiar if it is so to each.
+
+    Of k networks each may raise a share 1 / k of the false alarms, so that together they raise no more than one.
+    """
+    found = [(net.familiarity, own.strangeness) for net, own in asked]
+    known = [(one, strangeness) for one, strangeness in found if one is not None and strangeness is not None]
+    if not known:
+        return answer
+    usual = [bool(one.is_usual(torch.tensor(strangeness), len(known))) for one, strangeness in known]
+    return replace(answer, familiar=all(usual), strangeness=max(strangeness for _, strangeness in known))
 
 
 def short_name(weights: str) -> str:
