@@ -48,6 +48,21 @@ def test_files_and_folders_are_classified(
     assert re.fullmatch(r" +[\d.]+ % \+- +[\d.]+  (needle|ball)", lines[1])
 
 
+def test_a_path_that_cannot_be_used_does_not_end_the_run(
+    classifier: Path, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long, missing = f"{tmp_path}/{'x' * 300}.xyz", f"@{tmp_path}/none.txt"
+    words = ["predict", long, missing, str(files / "0.npy"), "--weights", str(classifier), "--top", "1"]
+    assert main([*words, "--samples", "1"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == [
+        f"could not be read: {long}: File name too long",
+        f"could not be read: {tmp_path}/none.txt: No such file or directory; expected a list of files",
+        "2 of 3 files left out: 2 missing",
+    ]
+    assert captured.out.startswith(f"{files / '0.npy'}")
+
+
 def test_what_to_do_about_strangers_is_said_once(
     classifier: Path, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,6 +60,60 @@ def test_patterns_lists_and_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert str(empty) == "a/*.zzz: no file of a known format matches"
     (empty,) = files_below([f"file://{tmp_path}/*.zzz"])
     assert str(empty) == f"file://{tmp_path}/*.zzz: no file of a known format there"
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Without the rights of the superuser, who may read everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_place_that_cannot_be_searched_costs_its_own_answer() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for folder in (root, root / "closed", root / "open", root / "open" / "within", root / "listed"):
+            folder.mkdir(exist_ok=True)
+            (folder / "a.off").touch()
+            folder.chmod(0o755)
+        closed = (root / "closed", root / "open" / "within")
+        for folder in closed:
+            folder.chmod(0)
+        (root / "listed").chmod(0o744)  # its names can be read, but not its files
+        long = f"{root}/{'x' * 300}.off"
+        places = [str(root / "closed"), long, "none*" + "x" * 300, str(root / "open"), str(root / "listed")]
+        with unprivileged():
+            found = list(files_below([*places, f"{root}/closed/a.off", f"@{root}/none.txt", f"{root}/a.off"]))
+        for folder in closed:
+            folder.chmod(0o755)
+    assert [str(one).removeprefix(f"{root}/") for one in found] == [
+        "closed: Permission denied",
+        f"{'x' * 300}.off",
+        f"none*{'x' * 300}: no file of a known format matches",
+        "open/a.off",
+        "open/within: Permission denied",
+        "listed/a.off",
+        "closed/a.off",
+        "none.txt: No such file or directory; expected a list of files",
+        "a.off",
+    ]
+    assert [isinstance(one, EmptyFolder) for one in found] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_work_does_not_begin_if_a_place_has_no_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ KINDS = {
     "no such file": "missing",
     "unknown format": "of unknown format",
     "permission denied": "not permitted",
+    "file name too long": "missing",
     "a link": "behind links",
     "not in a class folder": "outside the class folders",
     "not in a train, test or val folder": "outside the splits",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Container, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from ..data.errors import DataError
@@ -21,7 +21,7 @@ Place = Path | Url
 
 
 class EmptyFolder(DataError):
-    """A folder or pattern without any file of a known format."""
+    """A place without any file of a known format, or one that cannot be searched; `what` says why."""
 
     def __init__(self, place: Path | str, what: str = "no file of a known format in this folder") -> None:
         self.place, self.what = str(place), what
@@ -33,8 +33,12 @@ class EmptyFolder(DataError):
 
 def files_below(places: Iterable[str]) -> Iterator[Place | EmptyFolder]:
     """The given files, and those of known formats below folders, in the given order and sorted by path."""
-    for place in without_lists(places):
-        yield from files_at(place)
+    for place in places:
+        try:
+            for one in without_lists([place]):
+                yield from files_at(one)
+        except DataError as error:  # a list that cannot be read
+            yield _nothing_at(place.removeprefix("@"), error)
 
 
 def without_lists(places: Iterable[str]) -> Iterator[str]:
@@ -65,12 +69,28 @@ def names_below(places: Iterable[str]) -> Iterator[str]:
 
 
 def files_at(place: str, formats: Container[str] = READERS) -> Iterator[Place | EmptyFolder]:
-    """The files of one place, which is no list; in folders and patterns, those whose suffix is in `formats`."""
+    """The files of one place, which is no list; in folders and patterns, those whose suffix is in `formats`.
+
+    What cannot be searched costs its own answer, as a file that cannot be read does.
+    """
+    try:
+        yield from _files_at(place, formats)
+    except (DataError, OSError) as error:
+        yield _nothing_at(place, error)
+
+
+def _nothing_at(place: str, error: DataError | OSError) -> EmptyFolder:
+    """The error of a place, which names it once."""
+    what = str(error) if isinstance(error, DataError) else error.strerror or str(error)
+    return EmptyFolder(place, what.removeprefix(f"{printable(place)}: "))
+
+
+def _files_at(place: str, formats: Container[str]) -> Iterator[Place | EmptyFolder]:
     what = "no file of a known format in this folder"
     if is_url(place):
-        found: Iterable[Place] = _remote_files(place, formats)
+        found: Iterable[Place | EmptyFolder] = _remote_files(place, formats)
         what = "no file of a known format there"
-    elif Path(place).is_dir():
+    elif os.path.isdir(place):
         found = _shapes_in(Path(place), formats)
     elif is_pattern(place):
         names = sorted(glob.iglob(place, recursive=True))
@@ -115,15 +135,29 @@ def _is_known(name: str, formats: Container[str]) -> bool:
     return os.path.splitext(name)[1].lower() in formats
 
 
-def _shapes_in(folder: Path, formats: Container[str]) -> Iterator[Path]:
+def _shapes_in(folder: Path, formats: Container[str]) -> Iterator[Path | EmptyFolder]:
     """Files of known formats; hidden ones, and links to folders, are left out. Only one folder is listed at a time."""
-    with suppress(OSError):  # a folder that we may not read
-        for name in sorted(os.listdir(folder)):
-            path = folder / name
-            if name.startswith("."):
-                continue
-            if path.is_dir():
-                if not path.is_symlink():
-                    yield from _shapes_in(path, formats)
-            elif _is_known(name, formats) and path.is_file():
-                yield path
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:  # such as a folder that we may not read
+        yield _nothing_at(str(folder), error)
+        return
+    for name in names:
+        path = folder / name
+        if name.startswith("."):
+            continue
+        if os.path.isdir(path):
+            if not os.path.islink(path):
+                yield from _shapes_in(path, formats)
+        elif _is_known(name, formats) and _is_file(path):
+            yield path
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path is a file, or may be one that we may not see: whoever reads it will say so."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except PermissionError:
+        return True
+    except OSError:
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -36,7 +37,7 @@ def plan_outputs(files: Sequence[str], out: Path, force: bool = False) -> Output
     for source, target in _pairs(files, out):
         if isinstance(source, EmptyFolder):
             plan.problems.append(str(source))
-        elif isinstance(source, Path) and not source.is_file():
+        elif isinstance(source, Path) and not os.path.isfile(source):
             plan.problems.append(f"{printable(source)}: no such file")
         else:
             pairs.append((source, target))
@@ -96,7 +97,7 @@ def _pairs(files: Sequence[str], out: Path) -> Iterator[tuple[Place | EmptyFolde
             for place in files_at(name, FORMATS):
                 if not isinstance(place, Path) or out.resolve() not in place.resolve().parents:
                     yield place, out / _below(name, place)
-        elif Path(name).is_dir():
+        elif os.path.isdir(name):
             path = Path(name)
             found = sorted(one for one in path.rglob("*") if one.suffix.lower() in FORMATS and one.is_file())
             if not found:
