@@ -65,6 +65,27 @@ def test_any_number_of_workers_and_load_give_the_same(tmp_path):
     assert read_both(tmp_path / "other") != read_both(tmp_path / "1")
 
 
+@pytest.mark.parametrize("ending", ["off", "xyz"])
+def test_a_mesh_or_cloud_has_the_same_points_whichever_axis_is_up(tmp_path, ending):
+    random = np.random.default_rng(0)
+    for category in "ab":
+        for number in range(2):
+            points = random.normal(size=(4 if ending == "off" else 500, 3)).round(3)
+            for folder, own in (("z", points), ("y", points[:, [0, 2, 1]] * [1, 1, -1])):
+                path = tmp_path / folder / category / f"{number}.{ending}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lines = "\n".join(" ".join(map(str, row)) for row in own)
+                faces = "\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3"
+                path.write_text(f"OFF\n4 4 0\n{lines}{faces}" if ending == "off" else lines)
+    packs = []
+    for up in "zy":
+        pack_folder(tmp_path / up, tmp_path / f"pack-{up}", points=64, workers=1, up=up)
+        packs.append(read_pack(tmp_path / f"pack-{up}", "train"))
+    np.testing.assert_array_equal(packs[0].points, packs[1].points)
+    if ending == "off":
+        np.testing.assert_array_equal(packs[0].normals, packs[1].normals)
+
+
 def test_one_file_as_target(tmp_path):
     report = pack_folder(tree(tmp_path / "in"), tmp_path / "all.npz", points=16, workers=1)
     assert report.counts == {"all": 10}

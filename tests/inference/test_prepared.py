@@ -52,6 +52,15 @@ def test_a_set_that_repeats_points_is_noted() -> None:
     assert prepare_sets(VIEW, cloud(20)[np.arange(64) % 20], normals)[0][0].notes == ()
 
 
+@pytest.mark.parametrize("up", [None, "z", "y", "-x"])
+def test_predict_and_training_draw_the_same_points_with_any_axis_up(up: str | None, tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "a.xyz", cloud(90))
+    trimesh.creation.icosphere(1).apply_scale([1, 2, 3]).export(tmp_path / "b.off")
+    for name in ("a.xyz", "b.off"):
+        (one,), _ = prepare_sets(POSITIONS, tmp_path / name, up=up)
+        np.testing.assert_array_equal(one.draw.shape.points, read_shape(tmp_path / name, points=32, up=up).points)
+
+
 def test_networks_of_positions_ignore_normals() -> None:
     (without,), _ = prepare_sets(POSITIONS, cloud(40))
     (given,), _ = prepare_sets(POSITIONS, cloud(40), cloud(40, 1))

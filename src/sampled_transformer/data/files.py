@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..support.printable import printable
-from .axes import check_up, standard_up, turn, turn_raw
+from .axes import check_up, standard_up, turn_raw
 from .content import canonical_mesh, distinct_first, drawn_rows, filled
 from .errors import DataError
 from .formats.las import read_las
@@ -120,13 +120,10 @@ def read_shape(
     check_up(up)
     path = Path(path)
     axis = up or standard_up(path)
-    shape: Shape = read_file(_read_shape, path, name, points, normals, seed, normalise)
+    shape: Shape = read_file(_read_shape, path, axis, name, points, normals, seed, normalise)
     if shape.unused:  # without the name of the file, so that Python shows it once for a folder of them
         warnings.warn(f"{path.suffix} file: {shape.unused} not used; {NAMELESS}", stacklevel=2)
-    if axis is None:
-        return shape
-    turned = None if shape.normals is None else turn(shape.normals, axis)
-    return shape._replace(points=turn(shape.points, axis), normals=turned)
+    return shape
 
 
 def read_raw(path: Path) -> Mesh | Cloud:
@@ -207,9 +204,13 @@ def _read_raw(path: Path) -> Mesh | Cloud:
             return check_raw(reader(path))
 
 
-def _read_shape(path: Path, name: str | None, points: int, normals: Normals, seed: int, normalise: bool) -> Shape:
+def _read_shape(
+    path: Path, up: str | None, name: str | None, points: int, normals: Normals, seed: int, normalise: bool
+) -> Shape:
+    """Turn before the draw, as `predict` does: then a mesh gives the same points whichever axis is up in its file."""
     with open_raw(path) as raw, named_errors(printable(path)), only_data_errors(path):
-        return draw_shape(raw, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
+        turned = _turned(raw, up, "z")
+        return draw_shape(turned, name, points=points, normals=normals, seed=seed, normalise=normalise).shape
 
 
 def _read_draws(

@@ -38,7 +38,7 @@ from .quantise import quantise_normals, quantise_points
 from .sources.folder import Entry, Listing, scan_folder
 from .targets import Targets
 
-FORMAT = 1  # increase it whenever the same file and options would give different points
+FORMAT = 2  # increase it whenever the same file and options would give different points
 CHUNK_FILES = 32
 CHUNK_BYTES = 4_000_000  # of source files; limits how much work an interrupted run loses
 
