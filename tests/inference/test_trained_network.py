@@ -414,6 +414,7 @@ def test_what_stands_upright_is_sure_usual_and_first_of_all_familiar() -> None:
     plain = Probabilities(mean, mean, ("a", "b"))
     assert upright_scores(plain, ["x", "z", "-y"]).argsort().tolist() == [1, 2, 0]
     assert upright_scores(plain, ["x", "z", "y"]).argsort().tolist() == [1, 0, 2]
+    assert upright_scores(plain, ["x", "z", "-y"], "-y").argsort().tolist() == [1, 0, 2]  # the network's own axis
     known = plain._replace(familiar=np.array([False, True, True]))
     assert upright_scores(known, ["x", "z", "-y"]).argsort().tolist() == [0, 1, 2]
 

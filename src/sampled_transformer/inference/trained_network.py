@@ -31,7 +31,7 @@ from .trained import (
     view_of,
 )
 
-USUAL = 0.1  # that z or y are up rather than another axis, as a difference of probabilities
+USUAL = 0.1  # that z, y or the network's own axis are up rather than another, as a difference of probabilities
 
 
 class Candidate(NamedTuple):
@@ -64,13 +64,14 @@ class Probabilities(NamedTuple):
         return [Candidate(self.classes[i], float(self.mean[i]), float(self.spread[i])) for i in order]
 
 
-def upright_scores(found: Probabilities, axes: Sequence[str | None]) -> np.ndarray:
+def upright_scores(found: Probabilities, axes: Sequence[str | None], own: str = "z") -> np.ndarray:
     """How likely it is that each of several sets stands upright, (sets,), if these axes are taken for up.
 
     The surer, the likelier. What looks like nothing that the network knows comes last: a table on its side may be a
-    sure door. Most programs write z or y up, which counts for a little.
+    sure door. Most programs write z or y up, and files like those that the network was trained on have its `own` axis
+    up, which counts for a little.
     """
-    usual = np.array([USUAL * (up in ("z", "y")) for up in axes])
+    usual = np.array([USUAL * (up in ("z", "y", own)) for up in axes])
     scores: np.ndarray = found.mean.max(1) + usual
     return scores if found.familiar is None else scores + 2 * found.familiar
 
@@ -194,7 +195,7 @@ class TrainedNetwork:
         """
         self.check_sure()
         found = self.probabilities([one for own in sides for one in own], samples=samples)
-        scores = upright_scores(found, [one.up for own in sides for one in own])
+        scores = upright_scores(found, [one.up for own in sides for one in own], self.view.up)
         chosen = []
         for own in sides:
             best, scores = own[int(scores[: len(own)].argmax())], scores[len(own) :]

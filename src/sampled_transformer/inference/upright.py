@@ -49,5 +49,5 @@ def _scores(net: TrainedNetwork, path: Path) -> Sequence[float] | None:
         (sides,), _ = prepare_sides(net.view, path, up="auto")
     except DataError:  # whoever reads the folder will say so
         return None
-    found: list[float] = upright_scores(net.probabilities(sides, samples=1), AXES).tolist()
+    found: list[float] = upright_scores(net.probabilities(sides, samples=1), AXES, net.view.up).tolist()
     return found
