@@ -20,7 +20,7 @@ def settled_up(up: Up | None, folder: Path | None) -> Up | None:
         raise ValueError("up: expected an axis, because only a folder of shapes can be asked about, got auto")
     from ..inference.upright import folder_up
 
-    axis, why = folder_up(folder)
+    axis, why = folder_up(folder)  # None leaves every file to its format
     remark("note", [why])
     return axis
 

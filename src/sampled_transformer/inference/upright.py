@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..data.axes import AXES, Axis
+from ..data.axes import AXES, STANDARD, Axis, standard_up
 from ..data.errors import DataError
 from ..support.printable import printable
 from .defaults import DEFAULT_WEIGHTS
@@ -17,30 +17,43 @@ from .trained_network import TrainedNetwork, load, upright_scores
 FILES = 48  # that we ask about, spread over the folder
 
 
-def folder_up(folder: str | Path, network: TrainedNetwork | None = None) -> tuple[Axis, str]:
+def folder_up(folder: str | Path, network: TrainedNetwork | None = None) -> tuple[Axis | None, str]:
     """The axis that is up in the files of a folder, and how we know, in one line.
 
     A folder has one axis for all its files, because one program wrote them. We take the one with the highest mean of
-    `upright_scores`. The classes of the folder need not be those of the network.
+    `upright_scores`. The classes of the folder need not be those of the network. Files whose format prescribes an axis
+    keep theirs and are not asked about; None, what formats prescribe or else z, is the answer where that is right for
+    them and for all others.
 
     Args:
         folder: The folder of shapes.
         network: A classifier (default: that of `predict`).
     """
+    everything = [path for path in files_below([str(folder)]) if isinstance(path, Path)]
+    paths = [path for path in everything if standard_up(path) is None]
+    given = {axis for path in everything if (axis := standard_up(path)) is not None}
+    where = printable(folder)
+    if everything and not paths:
+        return None, f"{where}: {', '.join(given)} is up, as the format of all its files prescribes"
     net = network or load(DEFAULT_WEIGHTS)
-    paths = [path for path in files_below([str(folder)]) if isinstance(path, Path)]
     some = paths[:: max(1, len(paths) // FILES)][:FILES]
     scores = [found for path in some if (found := _scores(net, path)) is not None]
     if not scores:
-        raise DataError(
-            f"{printable(folder)}: expected a file that can be read, to find out which axis is up, got none"
-        )
+        raise DataError(f"{where}: expected a file that can be read, to find out which axis is up, got none")
     means = [sum(column) / len(scores) for column in zip(*scores, strict=True)]
     best = AXES[means.index(max(means))]
     alone = Counter(AXES[one.index(max(one))] for one in scores)[best]
-    name = printable(net.name)
-    chosen = f"{best} taken for up: the likeliest to {name}, for {alone} of {len(scores)} files alone"
-    return best, f"{printable(folder)}: {chosen}"
+    agreeing = f"for {alone} of {len(scores)} files alone"
+    why = f"{where}: {best} taken for up: the likeliest to {printable(net.name)}, {agreeing}"
+    if 2 * alone <= len(scores):
+        why += ", which is no majority: give the axis if you know it"
+    if given <= {best}:
+        return best, why
+    standard = f"those of {' and '.join(sorted({path.suffix for path in everything} & STANDARD.keys()))}"
+    if best == "z":
+        return None, f"{why}; {standard} keep the axis that their format prescribes"
+    expected = f"expected one axis for all files, but {standard} prescribe another: pack them apart, or give the axis"
+    raise DataError(f"{why}; {expected}")
 
 
 def _scores(net: TrainedNetwork, path: Path) -> Sequence[float] | None:
