@@ -41,6 +41,16 @@ def test_one_row_per_file_and_one_line_per_broken_file(
         np.testing.assert_array_equal(found["features"], net.features(found["names"].tolist()))
 
 
+def test_positions_need_no_note_about_normals(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(files / "other.npy", np.random.default_rng(1).normal(size=(2000, 3)))
+    words = ["features", str(files / "cloud.npy"), str(files / "other.npy"), "--out", str(tmp_path / "out.npz")]
+    assert main([*words, "--weights", "modelnet40-points"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(words) == 0
+    note = "note: modelnet40 reads normals, and normals estimated from points are not those of meshes"
+    assert capsys.readouterr().err == f"{note}; --weights modelnet40-points reads positions alone\n"
+
+
 def test_one_row_per_point_of_a_layer_averaged_over_cycles(classifier: Path, files: Path, tmp_path: Path) -> None:
     words = ["features", str(files), "--weights", str(classifier), "--per-point", "--layer", "0", "--samples", "2"]
     assert main([*words, "--out", str(tmp_path / "out.npz")]) == 0

@@ -9,7 +9,7 @@ from ..engine.engines import EngineName
 from ..inference.defaults import INITIAL_WEIGHTS
 from ..training.settings import Up
 from .batch import check_batch, run_batch
-from .messages import fail, left_out, remark
+from .messages import about_estimated_normals, fail, left_out, remark
 
 
 def features(
@@ -45,6 +45,7 @@ def features(
     """
     from ..data.errors import DataError
     from ..data.guard import current_limits
+    from ..inference.answers import ESTIMATED
     from ..inference.feature_files import check_feature_file, is_feature_file, write_features, write_point_features
     from ..inference.feature_job import FeatureQuestion, feature_job, features_at
     from ..inference.places import names_below
@@ -68,12 +69,17 @@ def features(
     names: list[str] = []
     found: list[Any] = []
     problems: list[str] = []
+    notes: set[str] = set()
+    warned = False
     for path in paths:
         try:
             if isinstance(path, DataError):
                 raise path
-            found.append(features_at(trained, path, question))
+            found.append(features_at(trained, path, question, notes.update))
             names.append(printable(path))
+            if ESTIMATED in notes and not warned:
+                warned = True
+                remark("note", [about_estimated_normals(weights)])
         except DataError as error:
             problems.append(str(error))
             remark("could not be read", problems[-1:])

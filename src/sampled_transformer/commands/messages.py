@@ -32,6 +32,16 @@ def remark(kind: str, lines: Iterable[str]) -> None:
         print(f"{kind}: {one_line(line, LONGEST)}", file=sys.stderr)
 
 
+def about_estimated_normals(weights: str) -> str:
+    """What to know, once per run, where a network that reads normals is asked about points without them."""
+    from ..inference.defaults import reads_positions
+    from ..support.printable import printable
+
+    others = reads_positions(weights)
+    use = f"; --weights {others[0]} reads positions alone" if others else ""
+    return f"{printable(weights)} reads normals, and normals estimated from points are not those of meshes{use}"
+
+
 def left_out(problems: Iterable[str], used: int) -> None:
     """Write how many of several files were left out, and why, in one line."""
     from ..data.left_out import total_left_out

@@ -8,7 +8,7 @@ from ..engine.engines import EngineName
 from ..inference.defaults import DEFAULT_TWIN, DEFAULT_WEIGHTS
 from ..training.settings import Up
 from .batch import check_batch, run_batch
-from .messages import left_out, remark
+from .messages import about_estimated_normals, left_out, remark
 
 
 def predict(
@@ -86,7 +86,7 @@ def predict(
             estimated, others = _apart(answer.notes)
             if estimated and not warned:
                 warned = True
-                remark("note", [_advice(weights)])
+                remark("note", [about_estimated_normals(weights)])
             if isinstance(answer, Answer) and answer.familiar is False and not advised:
                 advised = True
                 remark("note", [_about_strangers(weights, twin, up)])
@@ -114,15 +114,6 @@ def _apart(notes: list[str]) -> tuple[bool, list[str]]:
     from ..inference.answers import ESTIMATED
 
     return ESTIMATED in notes, [note for note in notes if note != ESTIMATED]
-
-
-def _advice(weights: str) -> str:
-    from ..inference.defaults import reads_positions
-    from ..support.printable import printable
-
-    others = reads_positions(weights)
-    use = f"; --weights {others[0]} reads positions alone" if others else ""
-    return f"{printable(weights)} reads normals, and normals estimated from points are not those of meshes{use}"
 
 
 def _about_strangers(weights: str, twin: str | None, up: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -59,12 +59,17 @@ class FeatureActor:
         return found
 
 
-def features_at(trained: TrainedNetwork, place: Place, question: FeatureQuestion) -> Any:
-    """The features of one file, which may be remote."""
+def features_at(
+    trained: TrainedNetwork,
+    place: Place,
+    question: FeatureQuestion,
+    tell: Callable[[Sequence[str]], None] = lambda notes: None,
+) -> Any:
+    """The features of one file, which may be remote; `tell` is given the notes about the way there."""
     with enough_memory(printable(place)), local_copy(place) as path:
-        return trained.features(
-            path, per_point=question.per_point, layer=question.layer, samples=question.samples, up=question.up
-        )
+        one = trained.prepare(path, up=question.up, samples=question.samples)
+        tell(one.notes)
+        return trained.features(one, per_point=question.per_point, layer=question.layer, samples=question.samples)
 
 
 def feature_job(question: FeatureQuestion, shard: int = 256) -> Job:
