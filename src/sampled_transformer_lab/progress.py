@@ -46,6 +46,14 @@ class Progress:
         return f"{text}, about {duration(left)} left"
 
 
+@dataclass(frozen=True)
+class State:
+    """What a run shows: how far it is, and the path of its log."""
+
+    text: str
+    log: str
+
+
 def read_progress(folder: Path) -> Progress | None:
     """The progress of the run in a folder; None while it has none."""
     config = folder / "config.yaml"
@@ -77,32 +85,40 @@ def duration(seconds: float) -> str:
 
 
 class Board:
-    """Shows one line per run. A terminal refreshes them; elsewhere a run gets a new line at most once a minute."""
+    """Shows one line per run. A terminal refreshes them; elsewhere a run gets a new line at most once a minute.
+
+    The log of a run is named once, on a line that stays: beside the progress it would not fit into 80 columns.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.is_terminal = stream, stream.isatty()
         self._drawn = 0  # lines on the terminal that the next ones replace
         self._said: dict[str, tuple[str, float]] = {}  # the last line on a run, and when
+        self._logs: set[str] = set()  # runs whose log has been named
 
     def say(self, line: str) -> None:
         """Write a line that stays."""
         self.stream.write(f"{self._erased()}{line}\n")
         self.stream.flush()
 
-    def show(self, states: Mapping[str, str]) -> None:
+    def show(self, states: Mapping[str, State]) -> None:
         """Show how far each run is, by its name."""
+        for name, state in states.items():
+            if name not in self._logs:
+                self._logs.add(name)
+                self.say(f"{name}: log {state.log}")
         if self.is_terminal:
             width = shutil.get_terminal_size().columns - 1
-            lines = [f"{name}: {state}"[:width] for name, state in states.items()]
+            lines = [f"{name}: {state.text}"[:width] for name, state in states.items()]
             self.stream.write("".join([self._erased(), *(f"{line}\n" for line in lines)]))
             self.stream.flush()
             self._drawn = len(lines)
             return
         for name, state in states.items():
             before, when = self._said.get(name, ("", -INTERVAL))
-            if state != before and time.monotonic() - when >= INTERVAL:
-                self._said[name] = state, time.monotonic()
-                self.say(f"{name}: {state}")
+            if state.text != before and time.monotonic() - when >= INTERVAL:
+                self._said[name] = state.text, time.monotonic()
+                self.say(f"{name}: {state.text}")
 
     def _erased(self) -> str:
         """The control sequence that erases the lines drawn last."""

@@ -22,7 +22,7 @@ from sampled_transformer.support.printable import printable
 from sampled_transformer.support.registry import look_up
 
 from .children import Children, stoppable
-from .progress import read_progress
+from .progress import State, read_progress
 from .studies import STUDIES
 from .study import Study
 
@@ -68,9 +68,13 @@ def reproduce(
     rows: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
     fresh: bool = False,
-    watch: Callable[[Mapping[str, str]], None] | None = None,
+    watch: Callable[[Mapping[str, State]], None] | None = None,
 ) -> Generator[str]:
     """Make every run of a study that has no result yet, and yield one line per finished run.
+
+    A run that another one starts from is made again, although it has a result, if the other one is to be made and the
+    folder of the first lacks its weights, as in a fresh clone. Its result is replaced by that of the new run, so that
+    both belong together; a line says so.
 
     The same command resumes a run that was interrupted. Several processes may make the same study: a run that another
     one makes is waited for. On Ctrl-C, SIGTERM and the like the runs save their state and end, and Stopped is raised.
@@ -95,18 +99,25 @@ def reproduce(
         raise ValueError(f"workers: expected at least 1, got {workers}")
     wanted = chosen_runs(study, rows, seeds, complete=fresh)
     missing = [run for run in wanted if fresh or not place.result(*run).is_file()]
+    again = without_weights(study, place, missing)
+    missing = [run for run in study.runs() if run in {*missing, *again}]
     if fresh:
         claim_folder(place)
         yield f"{name}: {len(wanted)} run{'s' * (len(wanted) > 1)} to make anew in {printable(runs / name)}"
     else:
         hint = "" if missing else "; --fresh makes them anew, `tables check` compares one seed"
-        yield f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs have their result{hint}"
+        yield f"{name}: {sum(run not in missing for run in wanted)} of {len(wanted)} runs have their result{hint}"
+    for row, seed in again:
+        lost = f"{printable(place.run(row, seed))} lacks the weights that others start from"
+        replaced = ", and its result is replaced" if place.result(row, seed).is_file() else ""
+        yield f"{row}, seed {seed}: {lost}; it is made{' again' if replaced else ''} first{replaced}"
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     failed, children, begun = [], Children(), dict[tuple[str, int], float]()
 
     def make(row: str, seed: int) -> str:
         with locked(place.lock(row, seed), "runs", f"{row}, seed {seed}"):
-            if place.result(row, seed).is_file() and not fresh:
+            kept = (row, seed) not in again or has_weights(place, row, seed)
+            if place.result(row, seed).is_file() and kept and not fresh:
                 return f"{row}, seed {seed}: made by another process"
             begun[row, seed] = time.time()
             clear_leftovers(place.results / name, place.result(row, seed).name)
@@ -146,6 +157,29 @@ def chosen_runs(
     return [(row, seed) for row, seed in study.runs() if row in chosen and (seeds is None or seed in seeds)]
 
 
+def without_weights(study: Study, place: Place, missing: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The runs that `missing` start from, directly or not, which are not among them and have no weights."""
+    found: list[tuple[str, int]] = []
+    for row, seed in missing:
+        before = study.rows[row].after
+        while before is not None and seed < study.rows[before].seeds:
+            if (before, seed) not in (*missing, *found):
+                if has_weights(place, before, seed):
+                    break
+                found.append((before, seed))
+            before = study.rows[before].after
+    return found
+
+
+def has_weights(place: Place, row: str, seed: int) -> bool:
+    """Whether the run is complete in its folder, with weights that another one can start from."""
+    folder = place.run(row, seed)
+    result = folder / "result.json"
+    if not (result.is_file() and (folder / "model.safetensors").is_file()):
+        return False
+    return bool(json.loads(result.read_text("utf-8")).get("finished", True))
+
+
 def claim_folder(place: Place) -> None:
     """Refuse a folder with runs that were not made anew: they would be read instead of made."""
     folder = place.runs / place.study
@@ -163,12 +197,12 @@ def new_folder(parent: Path, name: str) -> Path:
     return next(path for path in (parent / f"{name}-{number}" for number in count(1)) if not path.exists())
 
 
-def state(study: Study, place: Place, row: str, seed: int, begun: Mapping[tuple[str, int], float]) -> str:
+def state(study: Study, place: Place, row: str, seed: int, begun: Mapping[tuple[str, int], float]) -> State:
     """How far a run is, and where its log is."""
     found = None if study.rows[row].prints else read_progress(place.run(row, seed))
     begin = begun.get((row, seed))
     text = "running" if found is None or begin is None else found.text(begin)
-    return f"{text}, log {printable(place.log(row, seed))}"
+    return State(text, printable(place.log(row, seed)))
 
 
 def side_by_side(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampled_transformer_lab import progress as module
-from sampled_transformer_lab.progress import Board, Progress, duration, read_progress
+from sampled_transformer_lab.progress import Board, Progress, State, duration, read_progress
 
 
 def test_epochs(tmp_path: Path) -> None:
@@ -61,10 +61,14 @@ def test_a_terminal_refreshes_one_line_per_run(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("COLUMNS", "40")
     stream = Terminal()
     board = Board(stream)
-    board.show({"one": "epoch 1 of 2", "two": "a text that is longer than the terminal is wide"})
-    assert [len(line) for line in stream.getvalue().splitlines()] == [17, 39]
+    path = "runs/a-folder-whose-name-is-longer-than-the-terminal-is-wide.log"
+    long = "a text that is longer than the terminal is wide"
+    board.show({"one": State("epoch 1 of 2", path), "two": State(long, "two.log")})
+    named, other, *lines = stream.getvalue().splitlines()
+    assert (named, other) == (f"one: log {path}", "two: log two.log")  # in full, once
+    assert [len(line) for line in lines] == [17, 39]
     board.say("one: 70 %")
-    board.show({"two": "running"})
+    board.show({"two": State("running", "two.log")})
     assert stream.getvalue().endswith("\n\x1b[2F\x1b[Jone: 70 %\ntwo: running\n")
 
 
@@ -73,9 +77,10 @@ def test_elsewhere_a_run_gets_a_line_when_it_starts_and_then_at_most_one_a_minut
 ) -> None:
     stream = io.StringIO()
     board = Board(stream)
-    board.show({"one": "running", "two": "running"})
-    board.show({"one": "epoch 1 of 2", "two": "running"})
-    assert stream.getvalue() == "one: running\ntwo: running\n"
+    running, first = State("running", "a.log"), State("epoch 1 of 2", "a.log")
+    board.show({"one": running, "two": running})
+    board.show({"one": first, "two": running})
+    assert stream.getvalue() == "one: log a.log\ntwo: log a.log\none: running\ntwo: running\n"
     monkeypatch.setattr(module, "INTERVAL", 0.0)
-    board.show({"one": "epoch 1 of 2", "two": "running"})
-    assert stream.getvalue().splitlines()[2:] == ["one: epoch 1 of 2"]
+    board.show({"one": first, "two": running})
+    assert stream.getvalue().splitlines()[4:] == ["one: epoch 1 of 2"]

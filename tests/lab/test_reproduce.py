@@ -15,6 +15,7 @@ import pytest
 
 from sampled_transformer.cli import main
 from sampled_transformer.randomness import VARIABLE
+from sampled_transformer_lab.progress import State
 from sampled_transformer_lab.reproduce import (
     KEYED_BY,
     Place,
@@ -90,6 +91,21 @@ def test_a_row_that_needs_another_comes_after_it(tmp_path: Path, monkeypatch: py
     assert lines[2] == f"probe, seed 0: {100 * result['test_accuracy']:.2f} %"
     assert result["command"].startswith("sampled-transformer probe ")
     assert result["seconds"] > 0
+    # A clone has the results but not the run folders. The probe needs the weights, so both are made.
+    kept = result_file(tmp_path / "results", "chain", "pretrain", 0)
+    kept.write_text("the result of other weights")
+    result_file(tmp_path / "results", "chain", "probe", 0).unlink()
+    clone = {"results": tmp_path / "results", "runs": tmp_path / "clone", "rows": ["probe"]}
+    first, again, *lines = reproduce("chain", **clone)
+    assert first == "chain: 0 of 1 runs have their result"
+    folder = tmp_path / "clone" / "chain" / "pretrain-seed0"
+    lost = f"pretrain, seed 0: {folder} lacks the weights that others start from"
+    assert again == f"{lost}; it is made again first, and its result is replaced"
+    assert [line.partition(":")[0] for line in lines] == ["pretrain, seed 0", "probe, seed 0"]
+    assert json.loads(kept.read_text())["figures"] == json.loads((folder / "result.json").read_text())["figures"]
+    # With the weights there, only the probe is made.
+    result_file(tmp_path / "results", "chain", "probe", 0).unlink()
+    assert [line.partition(":")[0] for line in reproduce("chain", **clone)] == ["chain", "probe, seed 0"]
 
 
 def test_no_worker_waits_for_a_run_that_another_makes() -> None:
@@ -167,14 +183,14 @@ def test_fresh_makes_what_is_there_and_replaces_it_when_complete(
     kept = result_file(results, "tiny", "basic-none", 0)
     kept.parent.mkdir(parents=True)
     kept.write_text("made before")
-    seen: list[str] = []
+    seen: list[State] = []
     options = {"results": results, "runs": runs, "rows": ["basic-none"], "seeds": [0], "fresh": True}
     for line in reproduce("tiny", **options, watch=lambda states: seen.extend(states.values())):
         if line.startswith("tiny: "):
             assert line == f"tiny: 1 run to make anew in {runs / 'tiny'}"
             assert kept.read_text() == "made before"
     assert json.loads(kept.read_text())["figures"]["last epoch"]["epoch"] == 1
-    assert seen[0] == f"running, log {runs / 'tiny' / 'basic-none-seed0.log'}"
+    assert seen[0] == State("running", str(runs / "tiny" / "basic-none-seed0.log"))
 
 
 def test_fresh_refuses_a_folder_with_earlier_runs(tmp_path: Path) -> None:
@@ -206,11 +222,11 @@ def test_rows_and_seeds_are_chosen_and_bring_what_they_start_from() -> None:
 def test_the_state_of_a_run(tmp_path: Path) -> None:
     study = Study("", {"a": Row(""), "b": Row("", prints=True)})
     place = Place("two", runs=tmp_path)
-    assert state(study, place, "b", 0, {}) == f"running, log {place.log('b', 0)}"
+    assert state(study, place, "b", 0, {}) == State("running", str(place.log("b", 0)))
     folder = place.run("a", 0)
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("epochs: 5\n")
-    assert state(study, place, "a", 0, {("a", 0): 0.0}) == f"epoch 1 of 5, log {place.log('a', 0)}"
+    assert state(study, place, "a", 0, {("a", 0): 0.0}) == State("epoch 1 of 5", str(place.log("a", 0)))
 
 
 # The program with one more table, whose training takes minutes. It ignores Ctrl-C, as in the background of a shell.
