@@ -15,9 +15,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 import argparse
 import json
-import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +23,9 @@ import torch
 
 from sampled_transformer.support.compiled import Compiled
 from sampled_transformer.support.machine import machine
-from sampled_transformer.support.memory import give_back_memory, keep_freed_memory
+from sampled_transformer.support.memory import keep_freed_memory
 from sampled_transformer_lab.bench.measure import interleaved, kept_bytes, load, memory
 from sampled_transformer_lab.bench.setting import Setting
-from sampled_transformer_lab.bench.study import slope
 from sampled_transformer_lab.bench.subjects import Subject
 
 SETTING = Setting(batch=8, heads=8, head_dim=32)
@@ -115,22 +112,10 @@ def kept(bars: Bars) -> None:
     bars.at_most("block: change of the bytes kept per point from 1,024 to 16,384 points", change, 1, "%")
 
 
-def growth(bars: Bars) -> None:
-    sizes = [2**power for power in range(11, 18)]
-    for level, batch in (("core", 8), ("block", 4)):  # tensors too large for the caches that still fit into memory
-        pairs = []
-        for points in [*sizes, *reversed(sizes)]:  # up and down again, so that a drift of the machine cancels out
-            subject = Subject("sampled", level, replace(SETTING, batch=batch), points)
-            pairs.append((math.log(points), math.log(warmed({"": subject.both}, 4)[""])))
-            del subject
-            give_back_memory()
-        bars.at_most(f"{level}, {batch} sets of 2^11 to 2^17 points: exponent of the time", slope(pairs), 1.1, "")
-
-
 def a_million(bars: Bars) -> None:
     taken = memory("sampled", "block", Setting(batch=1, heads=2, head_dim=32), 2**20, backward=False)
     assert not isinstance(taken, str), taken
-    bars.at_most("block of width 64, 1,048,576 points, forward: peak memory", taken.peak / 2**30, 4, "GB")
+    bars.at_most("block of width 64, 1,048,576 points, forward: peak memory", taken.peak / 1e9, 4, "GB")
 
 
 def options(about: str | None) -> argparse.Namespace:
@@ -154,7 +139,7 @@ def main() -> None:
     keep_freed_memory()
     here = {**machine(), "load": load()}
     bars = Bars()
-    for part in (against_memory, against_itself, in_the_block, against_dense, kept, growth, a_million):
+    for part in (against_memory, against_itself, in_the_block, against_dense, kept, a_million):
         part(bars)
     finish(chosen, bars, here, "python benchmarks/attention.py")
 

@@ -60,7 +60,7 @@ def cost(times: dict[str, Any] | None, memory: dict[str, Any] | None) -> Drawing
     panels, notes = [], []
     if times is not None:
         panels.append(time_panel(times))
-        notes.append(f"Time: {circumstances(times)}. n^p is the growth fitted to all sizes.")
+        notes.append(f"Time: {circumstances(times)}. n^p is the growth fitted to sizes from 1,024 points on.")
     if memory is not None:
         panels.append(memory_panel(memory))
         notes.append(f"Memory: {circumstances(memory)}, forward and backward, beyond what the process held before.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
@@ -31,8 +31,11 @@ SHAPES = 2468  # the test split of ModelNet40
 NOISE = (
     "The ± is one standard error. Few shots: over the folds, which both answer. The other tasks: seeds and test split, "
     "with the deviation between seeds of the one-layer studies of the same data set, since no row here has a second "
-    "seed. No row has a second pre-training either, so chance in the pre-training is not in the ±. "
-    "[Verdicts](index.md#verdicts) has the rules."
+    "seed. [Verdicts](index.md#verdicts) has the rules."
+)
+ONCE = (
+    "Where each form was pre-trained once, the ± holds no chance of the pre-training. It compares two networks, and "
+    "nothing follows for the mechanisms: another seed of the pre-training may turn the order round."
 )
 
 
@@ -68,13 +71,14 @@ def autoencoder_section(study: Study, rows: list[Measured], others: Iterable[Mea
     lines = ["## Pre-training", "", *pretraining(rows)]
     for task in found.values():
         lines += ["", f"## {task.title}", "", *task_table(task), "", *commands(task.example["command"])]
+    compared = judged(found, others, pretrainings(rows))
     body = [
-        [one.task.title, one.name, written_difference(one.here), _optional(one.paper), one.verdict.words()]
-        for one in judged(found, others)
+        [one.task.title, one.name, written_difference(one.here), _optional(one.paper), one.words()] for one in compared
     ]
     if body:
+        note = f"{NOISE} {ONCE}" if any(one.pretrainings < 2 for one in compared) else NOISE
         lines += ["", "## Sampled against dense", ""]
-        lines += [*table(["task", "sampled form", "here, points", "the paper", "verdict"], body), "", NOISE]
+        lines += [*table(["task", "sampled form", "here, points", "the paper", "verdict"], body), "", note]
     return [*lines, "", "## The bars", "", *table(["claim", "measured", "bar", "verdict"], bars(found))]
 
 
@@ -156,24 +160,45 @@ def _spread(value: float, deviation: float | None, digits: int = 1) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """One form of sampled attention against dense attention in one task."""
+    """One form of sampled attention against dense attention in one task.
+
+    `pretrainings` is how often each form was pre-trained, with different seeds. The verdict is about the mechanisms if
+    that is twice or more, and about two networks otherwise.
+    """
 
     task: Task
     name: str
     here: Difference
     paper: Difference | None
     verdict: Verdict
+    pretrainings: int
+
+    def words(self) -> str:
+        if self.pretrainings > 1:
+            words = self.verdict.words()
+            return words if self.paper or words.startswith("undecided") else f"sampled is {words}"
+        order = {"better": "sampled ahead of dense", "worse": "sampled behind dense", "open": "not told apart"}
+        return f"open for the mechanisms: one pre-training each; these two networks: {order[self.verdict.order]}"
 
 
-def judged(found: dict[str, Task], others: Iterable[Measured]) -> list[Judged]:
+def pretrainings(rows: list[Measured]) -> dict[str, int]:
+    """How many pre-trainings each form has."""
+    return {row.name: len(row.runs) for row in rows if row.label.startswith("pretrain-")}
+
+
+def judged(
+    found: dict[str, Task], others: Iterable[Measured], pretrained: Mapping[str, int] | None = None
+) -> list[Judged]:
     """Sampled against dense, task by task, where both have been run."""
+    times = pretrained or {}
     lent = list(others)
     results = []
     for task in found.values():
         deviation = lent_deviation(task.example.get("data", ""), lent)
         for name in task.rivals():
             here, paper = here_and_paper(task, name, deviation)
-            results.append(Judged(task, name, here, paper, judge(here, paper)))
+            least = min(times.get(name, 1), times.get("dense", 1))
+            results.append(Judged(task, name, here, paper, judge(here, paper), least))
     return results
 
 

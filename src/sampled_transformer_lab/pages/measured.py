@@ -11,6 +11,10 @@ from ..study import Row, Study
 from .markdown import commands
 
 HEADLINE = "last epoch"
+KEYED_BY_PLACES = (
+    'In evaluation, cycles followed the places of the points in their list (`key_by(network, "places")`), not the '
+    "points themselves, which is the default today."
+)
 
 
 @dataclass(frozen=True)
@@ -93,4 +97,5 @@ def made_with(name: str, study: Study, rows: list[Measured]) -> list[str]:
         "",
         f"Machine: {machines[0]['processor']}, {machines[0]['cores']} cores, {' or '.join(map(str, threads))} "
         f"thread{'s' if threads != [1] else ''} per run{'; torch ' + versions[0]['torch'] if versions else ''}.",
+        *(["", KEYED_BY_PLACES] if study.keyed_by == "places" else []),
     ]

@@ -7,10 +7,12 @@ from typing import Any
 
 from sampled_transformer.geometry.farthest import LARGE
 
+from ..bench.fit import LINEAR, Exponent, fit
 from ..bench.tables import milliseconds
 from .markdown import listed, table
 
-LINEAR = 1.1  # largest exponent that we call linear, as for the block
+REFUTED = "**refuted**"
+KEY = ("network", "passes", "mechanism")
 CLEAR = 0.05  # below this share of the time, the exponent of a part is noise
 TITLES = {"forward": "forward", "step": "training step"}
 NOTES = (
@@ -33,8 +35,9 @@ def networks_section(result: dict[str, Any]) -> Iterator[str]:
         f"Batches of {result['plan']['batch']} clouds, networks of the paper's sizes. Forward is a pass in evaluation; "
         "a training step is forward, backward and AdamW. `sampled` stands in milliseconds, the others as multiples of "
         "its time in the same run. A dash marks what might take longer than the limit of the command. The exponent is "
-        f"the slope of log time over log points, fitted to {span(result['exponents'])}; up to {LINEAR:g} counts as "
-        "linear."
+        f"the slope of log time over log points, fitted to {span(result['exponents'])}, ± half its 95 % interval "
+        "(Student, from the residuals, which hold noise and the curve of the true growth). Linear means that the whole "
+        f"interval is at most {LINEAR:g}, not linear that all of it is above, and else nothing is decided."
     )
     yield ""
     yield (
@@ -69,7 +72,7 @@ def span(rows: list[Row]) -> str:
 def times_table(times: list[Row], rows: list[Row]) -> list[str]:
     sizes = sorted({entry["points"] for entry in times})
     taken = {(entry["passes"], entry["mechanism"], entry["points"]): entry.get("seconds") for entry in times}
-    whole = {(row["passes"], row["mechanism"]): f"{row['exponents']['whole']:.2f}" for row in rows}
+    whole = {(row["passes"], row["mechanism"]): plain(fits(row, times)["whole"]) for row in rows}
 
     def cell(passes: str, mechanism: str, points: int) -> str:
         own, ours = taken.get((passes, mechanism, points)), taken.get((passes, "sampled", points))
@@ -91,35 +94,51 @@ def times_table(times: list[Row], rows: list[Row]) -> list[str]:
     )
 
 
+def fits(row: Row, times: list[Row]) -> dict[str, Exponent]:
+    """The exponents of a row and of its parts, each fitted anew, since the file keeps no intervals."""
+    key = tuple(row[name] for name in KEY)
+    entries = [one for one in times if tuple(one[name] for name in KEY) == key and one["points"] in row["points"]]
+    found = {"whole": fit([(one["points"], one["seconds"]) for one in entries])}
+    for part in row["exponents"]:
+        if part != "whole":
+            found[part] = fit([(one["points"], one["seconds"] * one["shares"][part]) for one in entries])
+    return found
+
+
+def plain(exponent: Exponent) -> str:
+    return str(exponent).removeprefix("n^")
+
+
 def verdict(rows: list[Row], times: list[Row]) -> str:
-    """Which mechanisms keep the network linear, and which part does not when sampled attention does not."""
-    grows = {row["mechanism"]: row["exponents"]["whole"] for row in rows}
-    linear = [f"`{name}`" for name, value in grows.items() if value <= LINEAR]
-    others = [f"`{name}` (n^{value:.2f})" for name, value in grows.items() if value > LINEAR]
-    claims = [f"linear with {listed(linear)}"] * bool(linear) + [f"not linear with {listed(others)}"] * bool(others)
+    """Which mechanisms keep the network linear, and which parts do not where sampled attention is used."""
+    grows = {row["mechanism"]: fits(row, times)["whole"] for row in rows}
+    claims = []
+    for word, title in (("confirmed", "linear"), (REFUTED, "not linear"), ("undecided", "undecided")):
+        names = [f"`{name}` ({one})" for name, one in grows.items() if one.words() == word]
+        claims += [f"{title} with {listed(names)}"] if names else []
     text = f"- {TITLES[rows[0]['passes']].capitalize()}: {'; '.join(claims)}."
-    slow = [row for row in rows if row["mechanism"] == "sampled" and grows["sampled"] > LINEAR]
-    return text + "".join(culprits(row, largest(row, times)) for row in slow)
+    return text + "".join(culprits(row, times) for row in rows if row["mechanism"] == "sampled")
 
 
-def culprits(row: Row, entry: Row) -> str:
+def culprits(row: Row, times: list[Row]) -> str:
     """The parts that grow faster than linearly, with their share at the largest size."""
-    found = [
-        f"{part} ({100 * share:.0f} % of the time, n^{row['exponents'][part]:.2f})"
-        for part, share in entry["shares"].items()
-        if share >= CLEAR and row["exponents"].get(part, 0) > LINEAR
-    ]
+    grows, shares = fits(row, times), largest(row, times)["shares"]
+    found = [f"{part} ({100 * shares[part]:.0f} % of the time, {grows[part]})" for part in faster(row, times)]
     return f" With `sampled`, the parts that grow faster are {listed(found)}." if found else ""
+
+
+def faster(row: Row, times: list[Row]) -> list[str]:
+    """The parts with a share of the time whose own exponent lies above `LINEAR`, all of its interval."""
+    grows, shares = fits(row, times), largest(row, times)["shares"]
+    return [
+        part for part, share in shares.items() if share >= CLEAR and part in grows and grows[part].words() == REFUTED
+    ]
 
 
 def largest(row: Row, times: list[Row]) -> Row:
     """The entry of a row at its largest size."""
-    points = max(row["points"])
-    [entry] = [
-        entry
-        for entry in times
-        if (entry["passes"], entry["mechanism"], entry["points"]) == (row["passes"], row["mechanism"], points)
-    ]
+    key = (*(row[name] for name in KEY), max(row["points"]))
+    [entry] = [entry for entry in times if tuple(entry[name] for name in (*KEY, "points")) == key]
     return entry
 
 
@@ -129,7 +148,7 @@ def shares_table(times: list[Row], rows: list[Row]) -> list[str]:
 
     def cell(row: Row, share: float, part: str) -> str:
         known = share >= CLEAR and part in row["exponents"]
-        return f"{100 * share:.0f} ({row['exponents'][part]:.2f})" if known else f"{100 * share:.0f}"
+        return f"{100 * share:.0f} ({plain(fits(row, times)[part])})" if known else f"{100 * share:.0f}"
 
     return table(
         ["mechanism", "pass", "points", *parts],

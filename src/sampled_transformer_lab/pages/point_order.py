@@ -12,8 +12,9 @@ def point_order_section(result: dict[str, Any]) -> list[str]:
     return [
         "In evaluation the cycle is a function of the points themselves, the seed and the layer: the same set gives "
         'the same answer in any order. With `keyed_by="places"`, the cycle is a function of the places in the list of '
-        "points instead, as it was when the other results here were measured. The same points in another order then "
-        "walk another cycle and may get another answer. Averaging over cycles makes that rarer.",
+        "points instead, as it was when most of the other results were measured (the pages of studies say "
+        "so). The same points in another order then walk another cycle and may get another answer. Averaging over "
+        "cycles makes that rarer.",
         "",
         *table(
             [

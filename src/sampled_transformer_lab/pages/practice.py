@@ -29,10 +29,14 @@ def practice_section(result: dict[str, Any]) -> list[str]:
         'cycles, in training too, and "estimated" reads R points in one softmax. It means nothing for mechanisms '
         "without a cycle. Other options are the defaults: 16 neighbours, 16 inducing points, windows of 0.4.",
         "",
+        "The points of a set are drawn in random order. `sparse`, which walks the list, therefore walks a random cycle "
+        "that is new for every set and the same in both layers: it is not the paper's sparse attention over an order "
+        "with a meaning. It differs from `sampled` only in that the layers of `sampled` draw cycles of their own.",
+        "",
         "## How it was made",
         "",
         *commands(result["command"]),
         "",
-        f"The trainings took {result['seconds'] / 60:.0f} minutes in sum, each on {machine['threads']} of "
+        f"The trainings took {result['seconds'] / 60:.0f} minutes in all, each on {machine['threads']} of "
         f"{machine['cores']} cores that did other work as well.",
     ]

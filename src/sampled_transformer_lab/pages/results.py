@@ -115,6 +115,11 @@ All intervals are Student's 95 %. With e for half the interval of the difference
 All verdicts hold for the scale they were measured at. Each comes from an interval of its own: of twenty true
 differences of zero, one is expected to be called "better" or "worse" by chance. A study of six rivals makes six such
 calls, so read a single one that is close to its bound with that in mind.
+
+Times have rules of their own. n^x ± e is the slope of log time over log points, with half its 95 % interval. Linear
+growth is **confirmed** if x + e is at most 1.1, **refuted** if x - e is above 1.1, and else **undecided**. One mechanism
+is cheaper than another if their ratio is outside the noise: the file holds layers that do all the work of `sampled` and
+more, and the smallest ratio that one of them reaches to it can only be noise.
 """
 README = ("<!-- claims: written by `sampled-transformer tables page` -->\n", "<!-- end of claims -->")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..bench.fit import LINEAR, Exponent
 from ..bench.tables import TITLES, milliseconds
 from .markdown import commands, table
 from .networks import networks_section
@@ -31,6 +32,7 @@ def speed_section(folder: Path) -> list[str]:
     """Everything under results/bench."""
     parts = {
         "attention": bars,
+        "growth": growth,
         "beyond": beyond,
         "training": training,
         "mae": autoencoder,
@@ -68,6 +70,26 @@ def bars(result: dict[str, Any], title: str = "## Sampled attention against its 
             for row in result["bars"]
         ],
     )
+    yield from made_with(result)
+
+
+def growth(result: dict[str, Any]) -> Iterator[str]:
+    """The exponent of n in the time of the kernel and of a block."""
+    yield from ("## Sampled attention against the number of points", "")
+    yield (
+        "Forward and backward, each size twice, up and down again. The exponent is the slope of log time over log "
+        f"points, ± half its 95 % interval. Linear means that the whole interval is at most {LINEAR:g}; not "
+        "linear, that all of it is above; else nothing is decided."
+    )
+    yield ""
+    sizes = sorted({time["points"] for one in result["levels"] for time in one["times"]})
+    body = []
+    for one in result["levels"]:
+        taken = {n: [time["seconds"] for time in one["times"] if time["points"] == n] for n in sizes}
+        cells = [" and ".join(milliseconds(seconds) for seconds in taken[n]) for n in sizes]
+        exponent = Exponent(one["value"], one["interval"])
+        body.append([f"{one['level']}, {one['sets']} sets", *cells, str(exponent), exponent.words()])
+    yield from table(["ms", *(f"{n:,}" for n in sizes), "exponent", "linear"], body)
     yield from made_with(result)
 
 
@@ -166,10 +188,11 @@ def paper_memory(result: dict[str, Any]) -> Iterator[str]:
     points = result["plan"]["points"]
     yield from ("## Memory of the basic network, the paper's table", "")
     yield (
-        f"Peak memory in GB of one training step with batches of {result['plan']['setting']['batch']} in a fresh "
-        "process, beyond what the process held before. The paper's figures stand in brackets; they count all of a "
-        "GPU's memory and do not name a batch size. The paper's dense attention wrote its matrix out "
-        "(`dense-explicit`); a fused kernel (`dense`) does not. A dash is out of memory."
+        "Peak memory in GB (10^9 bytes) of one training step with batches of "
+        f"{result['plan']['setting']['batch']} in a fresh process, beyond what the process held before. The paper's "
+        "figures stand in brackets; they count all of a GPU's memory and do not name a batch size. The paper's "
+        "dense attention wrote its matrix out (`dense-explicit`); a fused kernel (`dense`) does not. A dash is out of "
+        "memory."
     )
     yield ""
     yield from table(["points", *(f"{n:,}" for n in points)], memory_rows(result, points))
@@ -182,7 +205,7 @@ def memory_rows(result: dict[str, Any], points: list[int]) -> Iterator[list[str]
         cells = []
         for n, paper in zip(points, PAPER_MEMORY.get(name, ("",) * len(points)), strict=True):
             ours = peak[name, n]
-            here = "-" if ours is None else f"{ours / 2**30:.2f}"
+            here = "-" if ours is None else f"{ours / 1e9:.2f}"
             cells.append(here if paper == "" else f"{here} ({'-' if paper is None else paper})")
         yield [name, *cells]
 

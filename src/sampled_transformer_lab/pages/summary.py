@@ -7,49 +7,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ..studies import STUDIES
-from .autoencoder import Judged, Task, accuracy, tasks, written_difference
+from .autoencoder import Judged, Task, accuracy, pretrainings, tasks, written_difference
 from .autoencoder import judged as judged_tasks
+from .claim import COLUMNS, Claim
 from .classification import summary
 from .clustering import judged as judged_clusters
 from .comparison import Comparison, comparisons, seed_deviation
+from .costs import costs
 from .markdown import listed, table
 from .measured import Measured, counted, scale, spread
-from .speed import PAPER_MEMORY
 
 Rows = dict[str, list[Measured]]
-COLUMNS = ["claim", "the paper", "here", "scale", "verdict"]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One line of the table; `page` is the file behind it, seen from docs/results."""
-
-    claim: str
-    page: str
-    paper: str
-    here: str
-    scale: str
-    verdict: str
-    short: bool = True  # shown in the README too
-
-    def cells(self, folder: str) -> list[str]:
-        place = self.page.removeprefix("../") if folder == "docs/" else self.page
-        base = folder if self.page.startswith("../") or not folder else f"{folder}results/"
-        cells = [f"[{self.claim}]({base}{place})", self.paper, self.here, self.scale, self.verdict]
-        return [cell.replace(" ± ", "\u00a0±\u00a0") for cell in cells]  # a figure stays with its deviation
 
 
 def claims(results: Path, found: Rows) -> list[Claim]:
     """Every claim of the paper that the results can judge."""
     return [
-        *linear_cost(results),
-        *linear_networks(results),
-        *cheapest(results),
-        *memory(results),
+        *costs(results),
         *compared_studies(found),
         *autoencoder(found),
         *clusters(found),
@@ -76,113 +54,6 @@ def lenders(name: str, found: Rows) -> list[Measured]:
 def compared_rows(name: str, found: Rows) -> list[Comparison]:
     rows = [row for row in found.get(name, []) if not row.row.prints]
     return comparisons(STUDIES[name], rows, seed_deviation(rows, lenders(name, found))) if rows else []
-
-
-def linear_cost(results: Path) -> Iterator[Claim]:
-    path = results / "bench" / "attention.json"
-    if not path.is_file():
-        return
-    bars = json.loads(path.read_text("utf-8"))["bars"]
-    grows = {row["claim"].partition(",")[0]: row["value"] for row in bars if "exponent of the time" in row["claim"]}
-    if {"block", "core"} <= set(grows):
-        verdict = "confirmed for the block" if grows["block"] <= 1.1 else "**refuted**"
-        if grows["core"] > 1.1:
-            verdict += ", **refuted** for the kernel, since large sets leave the cache"
-        yield Claim(
-            "Time grows linearly with n",
-            "speed.md",
-            "O(n)",
-            f"n^{grows['block']:.2f} for a block, n^{grows['core']:.2f} for the kernel alone",
-            "2,048 to 131,072 points",
-            verdict,
-        )
-
-
-def linear_networks(results: Path) -> Iterator[Claim]:
-    """How the time of whole networks with sampled attention grows, from results/bench/networks.json."""
-    path = results / "bench" / "networks.json"
-    if not path.is_file():
-        return
-    found = [one for one in json.loads(path.read_text("utf-8"))["exponents"] if one["mechanism"] == "sampled"]
-    named = {one["network"].replace(", ", " with "): one for one in found if one["passes"] == "forward"}
-    forward = {name: one["exponents"]["whole"] for name, one in named.items()}
-    points = found[0]["points"]
-    straight = [name for name, exponent in forward.items() if exponent <= 1.1]
-    bent = [name for name, exponent in forward.items() if exponent > 1.1]
-    verdicts = [f"confirmed for {listed(straight)}"] if straight else []
-    verdicts += [f"**refuted** for {listed(bent)}: farthest points and groups grow faster than n"] if bent else []
-    yield Claim(
-        "Whole networks are linear too",
-        "speed.md",
-        "O(n)",
-        listed([f"{name} n^{exponent:.2f}" for name, exponent in forward.items()]),
-        f"forward pass, {points[0]:,} to {points[-1]:,} points",
-        "; ".join(verdicts),
-    )
-
-
-def cheapest(results: Path) -> Iterator[Claim]:
-    """Where another mechanism of the paper takes less time than sampled attention, for a block's training step.
-
-    Sparse attention is left out: it reads two keys per point too. Five per cent are within the noise of a timing.
-    """
-    path = results / "bench" / "bench.json"
-    if not path.is_file():
-        return
-    result = json.loads(path.read_text("utf-8"))
-    seconds: dict[int, dict[str, float]] = {}
-    for one in result["times"]:
-        if (one["level"], one["passes"]) == ("block", "both") and one.get("seconds"):
-            seconds.setdefault(one["points"], {})[one["mechanism"]] = one["seconds"]
-    rivals = ("dense", "induced-16", "knn", "stratified")
-    ratios = {
-        points: {name: times[name] / times["sampled"] for name in rivals if name in times}
-        for points, times in sorted(seconds.items())
-        if "sampled" in times
-    }
-    dense = {points: found["dense"] for points, found in ratios.items() if "dense" in found}
-    if not dense:
-        return
-    places = []
-    for points, found in ratios.items():
-        cheaper = ", ".join(f"{name} {ratio:.2f}" for name, ratio in found.items() if ratio < 0.95)
-        places += [f"{points:,} ({cheaper})"] if cheaper else []
-    yield Claim(
-        "Cheaper than all other attention but sparse",
-        "speed.md",
-        "O(n) against O(n²)",
-        f"dense takes {listed([f'{ratio:.2f}' for ratio in dense.values()])} times as long",
-        f"one block, forward and backward, {listed([f'{points:,}' for points in dense])} points",
-        f"**refuted** at {listed(places)} points, confirmed at the others" if places else "confirmed",
-    )
-
-
-def memory(results: Path, points: int = 2048) -> Iterator[Claim]:
-    path = results / "bench" / "paper-memory.json"
-    if not path.is_file():
-        return
-    result = json.loads(path.read_text("utf-8"))
-    place = result["plan"]["points"].index(points)
-    peak = {(one["mechanism"], one["points"]): one.get("peak_bytes") for one in result["memory"]}
-    names = ("sampled", "dense-explicit")
-    if not all(peak.get((name, points)) for name in names):
-        return
-    ours, written_out = (peak[name, points] / 2**30 for name in names)
-    paper = [PAPER_MEMORY[name][place] for name in names]
-    here = f"{ours:.2f} against {written_out:.2f} GB"
-    verdict = "confirmed against a written-out matrix" if ours < written_out else "**refuted**"
-    size = f"{points:,} points"
-    both = [n for n in result["plan"]["points"] if peak.get(("sampled", n)) and peak.get(("dense", n))]
-    if both:
-        sampled, fused = (peak[name, both[-1]] / 2**30 for name in ("sampled", "dense"))
-        here += f"; fused dense {fused:.2f} against {sampled:.2f} GB"
-        size += f"; fused: {both[-1]:,} points"
-        verdict += "; **refuted** against a fused kernel" if fused <= 1.1 * sampled else ""
-    batch = result["plan"].get("setting", {}).get("batch")
-    size += f"; one training step of {batch} clouds" if batch else "; one training step"
-    yield Claim(
-        "Sampled needs less memory than dense", "speed.md", f"{paper[0]} against {paper[1]} GB", here, size, verdict
-    )
 
 
 def compared_studies(found: Rows) -> Iterator[Claim]:
@@ -277,24 +148,24 @@ def autoencoder(found: Rows) -> Iterator[Claim]:
     epochs = [run["epochs"] for row in pretrained for run in row.runs if "epochs" in run]
     before = f"{counted(epochs, 'epoch')} of pre-training" if epochs else ""
     first: dict[str, Judged] = {}
-    for one in judged_tasks(tasks(found.get(name, [])), lenders(name, found)):
+    for one in judged_tasks(tasks(found.get(name, [])), lenders(name, found), pretrainings(pretrained)):
         first.setdefault(one.task.title, one)
     for one in first.values():
         if one.paper is None and "way" in one.task.example:
             continue  # frozen features, which the paper does not have
         runs = [one.task.pretrained[form] for form in (one.name, "dense")]
         printed = [value for value, _ in one.task.paper() or ()]
-        trained = one.task.example.get("epochs")
-        size = ["1,024 points", before, f"{trained} of training" if trained else "", counted([*map(len, runs)], "seed")]
-        words = one.verdict.words()
+        trained, folds = one.task.example.get("epochs"), one.task.example.get("folds", [])
+        form = "sampled encoder and dense decoder" if one.name == "sampled" else ""  # the paper's has both sampled
+        size = ["1,024 points", form, before, f"{trained} of training" if trained else ""]
+        size += [counted([len(folds)], "fold") if folds else "", counted([*map(len, runs)], "seed")]
         yield Claim(
             f"Masked autoencoder, {plain(one.task)}: as good as dense",
             f"{name}.md",
             f"{one.paper.value:+.2f} points" if one.paper else "-",
             f"{written_difference(one.here)} points",
             ", ".join(filter(None, size)),
-            (words if one.paper or words.startswith("undecided") else f"sampled is {words}")
-            + behind(zip(map(accuracy, runs), printed, strict=False)),
+            one.words() + behind(zip(map(accuracy, runs), printed, strict=False)),
             short=one.paper is not None,
         )
 
@@ -320,7 +191,7 @@ def clusters(found: Rows) -> Iterator[Claim]:
         f"{name}.md",
         f"LL0 {paper.value:+.4f}",
         f"LL0 {here.value:+.4f}{error}",
-        scale([rows["rows"], rows["induced"]]),
+        f"100 to 499 points per set, {scale([rows['rows'], rows['induced']])}",
         verdict.words("", 3),
     )
 

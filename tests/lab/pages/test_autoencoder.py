@@ -83,6 +83,17 @@ def test_sampled_against_dense_has_an_error_and_a_verdict() -> None:
     assert unknown.verdict.words() == "undecided (no row has a second seed)"
 
 
+def test_one_pretraining_says_nothing_about_the_mechanism() -> None:
+    results = {"finetune-sampled": trained(0.80), "finetune-dense": trained(0.92)}
+    (once,) = judged(tasks(rows(results)), [LENDER], {"sampled": 2, "dense": 1})
+    assert once.verdict.order == "worse"
+    assert once.words().startswith("open for the mechanisms: one pre-training each; these two networks: sampled behind")
+    (twice,) = judged(tasks(rows(results)), [LENDER], {"sampled": 2, "dense": 2})
+    assert twice.words() == twice.verdict.words()
+    page = "\n".join(autoencoder_section(Study("", {}), rows(results)))
+    assert "It compares two networks, and nothing follows" in page
+
+
 def test_few_shots_are_compared_fold_by_fold() -> None:
     results = {"fewshot-sampled": few(0.8, 0.9, 0.7), "fewshot-dense": few(0.81, 0.91, 0.74)}
     (one,) = judged(tasks(rows(results)), [])

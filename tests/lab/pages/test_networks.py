@@ -47,25 +47,28 @@ def made_up() -> dict[str, Any]:
 def test_times_and_exponents() -> None:
     page = "\n".join(networks_section(made_up()))
     assert "| mechanism | pass | 2,048 | 4,096 | 8,192 | 16,384 | exponent |" in page
-    assert "| sampled | forward | 62.5 ms | 125.0 ms | 250.0 ms | 500.0 ms | 1.00 |" in page
-    assert "| dense | forward | 2.50 | 5.00 | 10.00 | - | 2.00 |" in page
+    assert "| sampled | forward | 62.5 ms | 125.0 ms | 250.0 ms | 500.0 ms | 1.00 ± 0.00 |" in page
+    assert "| dense | forward | 2.50 | 5.00 | 10.00 | - | 2.00 ± 0.00 |" in page
     assert "fitted to the largest sizes that were measured" in page
 
 
 def test_where_the_time_is_linear_and_where_it_is_not() -> None:
     page = "\n".join(networks_section(made_up()))
-    assert "- Forward: linear with `sampled`; not linear with `dense` (n^2.00)." in page
-    assert "- Training step: not linear with `sampled` (n^1.58). With" in page
-    assert "With `sampled`, the parts that grow faster are farthest points (80 % of the time, n^2.00)." in page
+    assert "- Forward: linear with `sampled` (n^1.00 ± 0.00); not linear with `dense` (n^2.00 ± 0.00)." in page
+    assert "- Training step: not linear with `sampled` (n^1.58 ± 0.22). With" in page
+    assert "With `sampled`, the parts that grow faster are farthest points (80 % of the time, n^2.00 ± 0.00)." in page
 
 
 def test_shares_at_the_largest_size_of_each_row() -> None:
     page = "\n".join(networks_section(made_up()))
     basic, hierarchical = page.split("### Network: ")[1:]
     assert "| mechanism | pass | points | attention | rest |" in basic  # no column for geometry that it does not have
-    assert "| sampled | forward | 16,384 | 50 (1.00) | 50 (1.00) |" in basic
-    assert "| dense | forward | 8,192 | 96 (2.00) | 4 |" in basic  # no exponent for a small share
-    assert "| sampled | training step | 16,384 | 80 (2.00) | 2 | 10 (1.00) | 8 (1.00) |" in hierarchical
+    assert "| sampled | forward | 16,384 | 50 (1.00 ± 0.00) | 50 (1.00 ± 0.00) |" in basic
+    assert "| dense | forward | 8,192 | 96 (2.00 ± 0.00) | 4 |" in basic  # no exponent for a small share
+    assert (
+        "| sampled | training step | 16,384 | 80 (2.00 ± 0.00) | 2 | 10 (1.00 ± 0.00) | 8 (1.00 ± 0.00) |"
+        in hierarchical
+    )
 
 
 def test_span_of_the_fit() -> None:

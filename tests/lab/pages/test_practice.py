@@ -28,7 +28,7 @@ def test_the_page_has_a_row_for_each_trial_and_says_how_they_were_trained() -> N
     assert "for 70 steps of 16 sets, with seed 3" in text
     assert "for each of 8 points" in text
     assert "sampled-transformer theory --practice --steps 70 --seed 3" in text
-    assert "5 minutes in sum" in text
+    assert "5 minutes in all" in text
     assert f"**1 of {len(TRIALS)} networks have been trained; the table shows those.**" in text
     whole = "\n".join(practice_section({**result, "trials": len(TRIALS) * result["trials"]}))
     assert "have been trained" not in whole

@@ -44,13 +44,21 @@ def test_times_are_ratios_to_sampled(tmp_path: Path) -> None:
 
 def test_our_memory_is_compared_with_the_papers(tmp_path: Path) -> None:
     points = [256, 512, 768, 1024, 2048, 3072, 4096, 8192]
-    memory = [{"mechanism": "sampled", "points": n, "peak_bytes": n * 2**20} for n in points]
+    memory = [{"mechanism": "sampled", "points": n, "peak_bytes": n * 10**6} for n in points]
     memory += [{"mechanism": "dense-explicit", "points": n, "left_out": "does not fit"} for n in points]
     plan = {"points": points, "mechanisms": ["sampled", "dense-explicit"], "setting": {"batch": 16}}
     (tmp_path / "paper-memory.json").write_text(json.dumps({**COMMON, "command": "b", "plan": plan, "memory": memory}))
     page = "\n".join(speed_section(tmp_path))
-    assert "| sampled | 0.25 (1.0) | 0.50 (1.1) |" in page
+    assert "| sampled | 0.26 (1.0) | 0.51 (1.1) |" in page
     assert page.count("- (-)") == PAPER_MEMORY["dense-explicit"].count(None) == 3
+
+
+def test_growth(tmp_path: Path) -> None:
+    times = [{"points": n, "seconds": n / 1e5} for n in (2048, 4096, 4096, 2048)]
+    levels = [{"level": "block", "sets": 4, "value": 1.0, "interval": 0.05, "times": times}]
+    (tmp_path / "growth.json").write_text(json.dumps({**COMMON, "command": "g", "levels": levels}))
+    page = "\n".join(speed_section(tmp_path))
+    assert "| block, 4 sets | 20.5 and 20.5 | 41.0 and 41.0 | n^1.00 ± 0.05 | confirmed |" in page
 
 
 def test_a_training_step(tmp_path: Path) -> None:
