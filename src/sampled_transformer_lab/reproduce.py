@@ -15,6 +15,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from sampled_transformer import __version__
 from sampled_transformer.support.atomic import atomic_write, clear_leftovers
 from sampled_transformer.support.locks import InUse, locked
 from sampled_transformer.support.machine import machine
@@ -93,14 +96,14 @@ def reproduce(
         watch: called about once a second with the state of every run under way, by its name.
     """
     study, place = look_up("table", name, STUDIES), Place(name, results, runs, root)
-    if study.needs_root and root is None:
-        raise ValueError(f"root: expected the folder that holds the data set of {name}, got none")
     if workers < 1:
         raise ValueError(f"workers: expected at least 1, got {workers}")
     wanted = chosen_runs(study, rows, seeds, complete=fresh)
     missing = [run for run in wanted if fresh or not place.result(*run).is_file()]
     again = without_weights(study, place, missing)
     missing = [run for run in study.runs() if run in {*missing, *again}]
+    if root is None and any(study.rows[row].needs_root for row, _ in {*wanted, *missing}):
+        raise ValueError(f"root: expected the folder that holds the data set of {name}, got none")
     if fresh:
         claim_folder(place)
         yield f"{name}: {len(wanted)} run{'s' * (len(wanted) > 1)} to make anew in {printable(runs / name)}"
@@ -143,6 +146,9 @@ def chosen_runs(
     study: Study, rows: Sequence[str] | None = None, seeds: Sequence[int] | None = None, complete: bool = False
 ) -> list[tuple[str, int]]:
     """The runs of some rows and seeds; `complete` adds the runs that they start from."""
+    for name, given in (("rows", rows), ("seeds", seeds)):
+        if given is not None and not given:
+            raise ValueError(f"{name}: expected at least one, got none")
     chosen = set(study.rows if rows is None else rows)
     for row in rows or ():
         look_up("rows", row, study.rows)
@@ -294,7 +300,8 @@ def make_run(study: Study, place: Place, row: str, seed: int, threads: str, chil
         command = ["sampled-transformer", *command]
         here = {**machine(), "threads": int(environment["OMP_NUM_THREADS"])}
         answer = json.loads(printed.read_text("utf-8"))
-        result = {"command": shlex.join(command), **answer, "seconds": seconds, "machine": here}
+        versions = {"sampled_transformer": __version__, "torch": torch.__version__}
+        result = {"command": shlex.join(command), **answer, "seconds": seconds, "machine": here, "versions": versions}
     else:
         result = json.loads((place.run(row, seed) / "result.json").read_text("utf-8"))
     write_result(place.result(row, seed), result, place.root, place.runs)
@@ -327,6 +334,26 @@ def headline_figure(result: dict[str, Any]) -> tuple[str, float]:
     if "test_accuracy" in figures:
         return "accuracy", 100 * figures["test_accuracy"]
     return "loss", figures["train_loss"]
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds; the error names the file."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{printable(path)}: {error}; expected a JSON file") from None
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """A result file of a run; an error names the file and what it lacks."""
+    result = read_json(path)
+    try:
+        headline_figure(result)
+    except (AttributeError, KeyError, TypeError) as error:
+        lacks = f"without {error}" if isinstance(error, KeyError) else "of another form"
+        raise ValueError(f"{printable(path)}: got a result {lacks}; expected one of `tables make`") from None
+    found: dict[str, Any] = result
+    return found
 
 
 def write_result(path: Path, result: dict[str, Any], root: str | None, runs: Path | None = None) -> None:

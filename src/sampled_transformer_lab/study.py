@@ -34,6 +34,11 @@ class Row:
     shown: str = ""
     compared: bool = True
 
+    @property
+    def needs_root(self) -> bool:
+        """Whether the run reads a data set that does not come with the package."""
+        return "{root}" in self.command
+
 
 Kind = Literal["classification", "clustering", "autoencoder", "calibration", "search", "segmentation"]
 
@@ -72,7 +77,7 @@ class Study:
     @property
     def needs_root(self) -> bool:
         """Whether a run reads a data set that does not come with the package."""
-        return any("{root}" in row.command for row in self.rows.values())
+        return any(row.needs_root for row in self.rows.values())
 
     def runs(self) -> list[tuple[str, int]]:
         """All runs as (row, seed). The first seed of every row comes before the second seed of any row."""

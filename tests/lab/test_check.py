@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from sampled_transformer_lab.check import LIMIT, compare, measured, read_kept, seed_deviations, summary
+from sampled_transformer_lab.check import (
+    LIMIT,
+    agree_together,
+    compare,
+    measured,
+    read_kept,
+    seed_deviations,
+    shift,
+    summary,
+)
 from sampled_transformer_lab.reproduce import result_file, write_result
 from sampled_transformer_lab.study import Row, Study
 
@@ -58,7 +67,41 @@ def test_without_several_seeds_the_test_split_tells_the_noise() -> None:
     assert compare("a", loss, loss, {}).agrees
     other = compare("a", loss, {"figures": {"last epoch": {"train_loss": 1.0001}}}, {})
     assert not other.agrees
-    assert "kept loss 1.0000, new loss 1.0001, difference +0.0001 (allowed unknown), DIFFERS" in other.line()
+    assert "kept loss 1.0000, new loss 1.0001, difference +0.0001 (allowed nothing), DIFFERS" in other.line()
+
+
+def test_an_evaluation_without_training_must_be_equal_or_differ_by_rounding() -> None:
+    row = Row("evaluate bricks", prints=True, seeded=False)
+    confusion = [[70, 0], [30, 0]]
+    here = {"machine": {"cores": 2}, "versions": {"torch": "2"}, "confusion": confusion}
+    kept = result(0.70, **here)
+    assert compare("a", kept, kept, {"accuracy": 1.0}, row).agrees
+    near = compare("a", kept, result(0.704, **here), {"accuracy": 1.0}, row)
+    assert not near.agrees  # on the same machine nothing may differ
+    assert near.line().endswith("(allowed nothing), DIFFERS")
+    for other in ({**here, "versions": {"torch": "3"}}, {"confusion": confusion}):
+        moved = [compare("a", kept, result(value, **other), {"accuracy": 1.0}, row) for value in (0.704, 0.69)]
+        assert [one.agrees for one in moved] == [True, False]
+        assert moved[0].verdict == "agrees: within the rounding"
+    assert summary([near], {}) == "0 of 1 rows agree. A row agrees if all its figures are equal."
+    # Networks that were trained anew are as noisy as their training.
+    asked = Row("evaluate {runs}/b-seed{seed}", after="b", prints=True, seeded=False)
+    assert compare("a", kept, result(0.70 + 0.99 * LIMIT / 100, **here), {"accuracy": 1.0}, asked).agrees
+
+
+def test_a_shift_of_all_rows_is_found() -> None:
+    spread = {"accuracy": 1.0}
+    rows = [compare(str(n), result(0.70), result(0.72), spread) for n in range(8)]  # 2 points: less than 4.24 each
+    assert all(one.agrees for one in rows)
+    found = shift(rows)
+    assert found is not None
+    assert found == (pytest.approx(2.0), pytest.approx(3 * math.sqrt(2 / 8)))
+    assert not agree_together(rows)
+    assert summary(rows, spread).endswith("Mean shift of the trained rows: +2 (allowed ± 1.5), DIFFERS.")
+    both_ways = [compare(str(n), result(0.70), result(0.72 if n % 2 else 0.68), spread) for n in range(8)]
+    assert agree_together(both_ways)
+    assert shift(rows[:1]) is None
+    assert agree_together(rows[:1])
 
 
 def test_a_result_to_compare_with_is_needed(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from sampled_transformer_lab.reproduce import (
     environment_of,
     headline,
     new_folder,
+    read_result,
     reproduce,
     result_file,
     side_by_side,
@@ -215,8 +216,31 @@ def test_rows_and_seeds_are_chosen_and_bring_what_they_start_from() -> None:
     assert chosen_runs(study, ["c"]) == [("c", 0)]
     assert chosen_runs(study, ["c"], [0], complete=True) == [("a", 0), ("b", 0), ("c", 0)]
     assert chosen_runs(study, seeds=[1]) == [("a", 1)]
+    for nothing in ({"rows": []}, {"seeds": []}):
+        with pytest.raises(ValueError, match=r"^(rows|seeds): expected at least one, got none$"):
+            chosen_runs(study, **nothing)
     with pytest.raises(ValueError, match=r"^seeds: expected 0 to 1, got 2$"):
         chosen_runs(study, seeds=[2])
+
+
+def test_a_malformed_result_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a-seed0.json"
+    for text, message in (
+        ("{", r"a-seed0\.json: Expecting property name .*; expected a JSON file$"),
+        ('{"seconds": 1}', r"a-seed0\.json: got a result without 'train_loss'; expected one of `tables make`$"),
+        ("[1]", r"a-seed0\.json: got a result of another form; expected one of `tables make`$"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_result(path)
+
+
+def test_a_root_is_asked_for_by_the_rows_that_need_it(tmp_path: Path) -> None:
+    options = {"results": Path(__file__).parents[2] / "results", "runs": tmp_path}
+    lines = list(reproduce("calibration", rows=["bricks"], **options))
+    assert lines[0].startswith("calibration: 1 of 1 runs have their result")
+    with pytest.raises(ValueError, match=r"^root: expected the folder that holds the data set of calibration"):
+        list(reproduce("calibration", **options))
 
 
 def test_the_state_of_a_run(tmp_path: Path) -> None:

@@ -129,11 +129,16 @@ def dense(stages: Stages) -> Iterator[Shape]:
     yield from nodes(points, places)
 
 
+def counted(stages: Stages) -> str:
+    """ "1 subset", "4 subsets"."""
+    return f"{len(stages.subsets)} subset{'s' * (len(stages.subsets) > 1)}"
+
+
 def after_sampling(stages: Stages) -> Iterator[Shape]:
     owners, walk, places = stages.dense_inside(), stages.walk, ring(stages.n)
     entries = sum(bool(cell) for row in owners for cell in row)
     sizes = sorted({len(subset) for subset in stages.subsets})
-    text = f"{len(stages.subsets)} subsets of {' or '.join(map(str, sizes))} points: {entries} entries"
+    text = f"{counted(stages)} of {' or '.join(map(str, sizes))} points: {entries} entries"
     yield from heading("(b) After sampling", text)
     yield from labels(walk)
     yield from matrix([[[colour(stages, owner) for owner in cell] for cell in row] for row in owners])
@@ -265,7 +270,7 @@ def nodes(
 
 def legend(stages: Stages, left: float, top: float) -> Iterator[Shape]:
     """What n, n_s and l are, and which colour is which subset."""
-    text = f"n = {stages.n} points, n_s = {stages.size} points per subset, l = {len(stages.subsets)} subsets. "
+    text = f"n = {stages.n} points, n_s = {stages.size} points per subset, l = {counted(stages)}. "
     yield Text((left, top + 4), f"{text}Row k is filled where point k attends to the column's point.", 13.5, INK)
     yield Text(
         (left, top + 25),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ..reproduce import result_file
+from sampled_transformer.support.printable import printable
+
+from ..reproduce import read_json, read_result, result_file
 from ..studies import STUDIES
 from ..study import Study
 from .agreement import agreement_section
@@ -117,7 +119,7 @@ differences of zero, one is expected to be called "better" or "worse" by chance.
 calls, so read a single one that is close to its bound with that in mind.
 
 Times have rules of their own. n^x ± e is the slope of log time over log points, with half its 95 % interval. Linear
-growth is **confirmed** if x + e is at most 1.1, **refuted** if x - e is above 1.1, and else **undecided**. One mechanism
+growth is **confirmed** if x + e is at most 1.1, **refuted** if x - e is above 1.1, else **undecided**. One mechanism
 is cheaper than another if their ratio is outside the noise: the file holds layers that do all the work of `sampled` and
 more, and the smallest ratio that one of them reaches to it can only be noise.
 """
@@ -127,7 +129,11 @@ README = ("<!-- claims: written by `sampled-transformer tables page` -->\n", "<!
 def results_pages(results: Path) -> dict[str, str]:
     """The text of each page, by the name of its file."""
     found = all_rows(results)
-    bodies = {name: study_section(name, rows, found) for name, rows in found.items() if rows}
+    bodies: dict[str, list[str]] = {}
+    for name, rows in found.items():
+        if rows:
+            with naming(results / name):
+                bodies[name] = study_section(name, rows, found)
     for name, place, from_result in (
         ("point-order", "order/bricks.json", point_order_section),
         ("monte-carlo", "theory/monte-carlo.json", monte_carlo_section),
@@ -138,7 +144,8 @@ def results_pages(results: Path) -> dict[str, str]:
         ("parts", "peers/parts.json", parts_section),
     ):
         if (results / place).is_file():
-            bodies[name] = from_result(json.loads((results / place).read_text("utf-8")))
+            with naming(results / place):
+                bodies[name] = from_result(read_json(results / place))
     for name, place, from_folder in (
         ("speed", "bench", speed_section),
         ("agreement", "agreement", agreement_section),
@@ -147,11 +154,22 @@ def results_pages(results: Path) -> dict[str, str]:
         ("recipe-search", "recipe-search", recipe_section),
     ):
         if (results / place).is_dir():
-            bodies[name] = from_folder(results / place)
+            with naming(results / place):
+                bodies[name] = from_folder(results / place)
     pages = {f"{name}.md": page(TITLES[name], bodies[name]) for name in TITLES if name in bodies}
     listed = [f"- [{TITLES[name]}]({name}.md){subtitle(name)}" for name in TITLES if name in bodies]
     first = [HEAD, *summary_table(results, found), "", "## All pages", "", *listed, "", READING]
     return {"index.md": "\n".join(first), **pages}
+
+
+@contextmanager
+def naming(place: Path) -> Iterator[None]:
+    """Say which file or folder lacks a figure that its page shows."""
+    try:
+        yield
+    except (KeyError, StopIteration) as error:
+        what = f"without {error}" if isinstance(error, KeyError) else "without the figures of its page"
+        raise ValueError(f"{printable(place)}: got a result {what}; expected one of this version") from None
 
 
 def page(title: str, body: list[str]) -> str:
@@ -163,13 +181,17 @@ def subtitle(name: str) -> str:
     return f": {STUDIES[name].title}" if name in STUDIES else ""
 
 
-def write_pages(results: Path, folder: Path) -> list[Path]:
-    """Write all pages into the folder, and remove pages of results that are gone."""
+def write_pages(results: Path, folder: Path, remove: bool = True) -> list[Path]:
+    """Write all pages into the folder, and remove pages of results that are gone, or refuse if it must not."""
     pages = results_pages(results)
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.md"):
-        if path.stem in TITLES and path.name not in pages:
-            path.unlink()
+    gone = [path for path in folder.glob("*.md") if path.stem in TITLES and path.name not in pages]
+    if gone and not remove:
+        count = f"{len(gone)} page{'s' * (len(gone) > 1)}"
+        lost = f"{printable(folder)} has {count} that {printable(results)} has no results for"
+        raise ValueError(f"page: expected --page with the folder to write, because {lost}")
+    for path in gone:
+        path.unlink()
     for name, text in pages.items():
         (folder / name).write_text(text, "utf-8")
     return [folder / name for name in pages]
@@ -196,7 +218,7 @@ def read_rows(results: Path, name: str, study: Study) -> list[Measured]:
     for place, label in (*((name, label) for label in study.rows), *study.borrowed):
         row = STUDIES[place].rows[label] if place != name else study.rows[label]
         paths = [result_file(results, place, label, seed) for seed in range(row.seeds)]
-        runs = [json.loads(path.read_text("utf-8")) for path in paths if path.is_file()]
+        runs = [read_result(path) for path in paths if path.is_file()]
         if runs:
             rows.append(Measured(label, row, runs))
     return rows if any(row.label in study.rows for row in rows) else []

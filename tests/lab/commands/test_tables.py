@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampled_transformer.cli import main
+from sampled_transformer_lab.pages.results import README
 from sampled_transformer_lab.studies import STUDIES
 from sampled_transformer_lab.study import Row, Study
 
@@ -111,6 +112,26 @@ def test_the_pages_are_written_from_the_results(tmp_path: Path, capsys: pytest.C
     assert "(point-order.md)" in (folder / "index.md").read_text("utf-8")
     assert "| one pass | 25.0 | 50.0 | 0.0 | 50.0 |" in (folder / "point-order.md").read_text("utf-8")
     assert capsys.readouterr().out == f"{folder}: 2 pages written from {results}\n"
+
+
+def test_other_results_do_not_remove_the_pages_of_the_usual_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(RESULTS / "agreement", tmp_path / "other" / "agreement")
+    pages, readme = tmp_path / "docs" / "results", tmp_path / "README.md"
+    pages.mkdir(parents=True)
+    readme.write_text(f"{README[0]}old\n{README[1]}")
+    (pages / "basic-bricks.md").write_text("kept")
+    assert main(["tables", "page", "--results", "other"]) == 2
+    lost = "docs/results has 1 page that other has no results for"
+    assert f"page: expected --page with the folder to write, because {lost}" in capsys.readouterr().err
+    assert [path.name for path in pages.iterdir()] == ["basic-bricks.md"]
+    assert "old" in readme.read_text()
+    assert main(["tables", "page", "--results", "other", "--page", "docs/results"]) == 0
+    assert capsys.readouterr().out == f"docs/results: 2 pages written from other, and the claims in {readme}\n"
+    assert sorted(path.name for path in pages.iterdir()) == ["agreement.md", "index.md"]
+    assert "old" not in readme.read_text()
 
 
 def test_help_says_that_it_writes_a_folder(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,13 @@ def test_the_kept_figure_is_that_of_the_code() -> None:
     assert KEPT.read_text("utf-8") == svg(fig1())  # `sampled-transformer figures` writes it
 
 
+def test_a_single_subset_is_no_plural() -> None:
+    words = [one.words for one in fig1(3, 4).shapes if isinstance(one, Text)]
+    assert any(one.startswith("1 subset of 3 points") for one in words)
+    assert any("l = 1 subset. " in one for one in words)
+    assert not any("1 subsets" in one for one in words)
+
+
 def test_the_panels_are_those_of_the_paper_in_its_order() -> None:
     titles = [one.words for panel in panels(N, SUBSET) for one in panel[:1] if isinstance(one, Text)]
     assert titles == [

@@ -94,6 +94,19 @@ def test_a_run_that_diverged_decides_no_order(tmp_path: Path) -> None:
     assert "| sampled | 1 | 80.00 |" in page
 
 
+def test_a_result_without_the_figures_of_its_page_is_named(tmp_path: Path) -> None:
+    result = run(0.8)
+    del result["confusion"]
+    keep(tmp_path, "basic-modelnet40", "basic-sampled", result)
+    with pytest.raises(ValueError, match=r"basic-modelnet40: got a result without 'confusion'; expected one of this"):
+        results_pages(tmp_path)
+    (tmp_path / "basic-modelnet40" / "basic-sampled-seed0.json").unlink()
+    (tmp_path / "order").mkdir()
+    (tmp_path / "order" / "bricks.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"bricks\.json: got a result without 'by_points'"):
+        results_pages(tmp_path)
+
+
 def test_pages_of_results_that_are_gone_are_removed(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     folder = tmp_path / "pages"
