@@ -29,7 +29,7 @@ NOT_RUN = {  # part of "page: line" -> why nobody waits for it here. The program
     r"python benchmarks/radar.py": "reads the whole of a public data set",
     r"bench( --preset paper-memory)?$": "half an hour and gigabytes of memory",
     r"tables (check|make|page) ": "trains networks, or needs them; tests/lab/commands/test_tables.py is small",
-    r"theory --practice": "a quarter of an hour",
+    r"theory --practice": "two hours",
 }
 SLOW = {  # part of "page: line" -> why it is left to `make test-slow`
     r"--engine ray": "starts a Ray cluster on this machine",
