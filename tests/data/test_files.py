@@ -183,6 +183,7 @@ BAD = {
     ),
     "inf.xyz": (b"0 0 0\n1 inf 0\n", "points: expected finite numbers, got NaN or infinity in 1 of 2"),
     "huge.xyz": (b"0 0 0\n1 1e400 0\n", "points: expected finite numbers, got NaN or infinity in 1 of 2"),
+    "large.xyz": (b"0 0 0\n1 1e300 0\n", r"points: expected numbers below 1e150, got larger ones in 1 of 2 rows"),
     "flat.off": (b"OFF\n3 1 0\n0 0 0\n1 1 1\n2 2 2\n3 0 1 2\n", "no surface"),
     "index.off": (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "faces: expected indices from 0 to 2, got 0 to 3"),
     "negative.off": (

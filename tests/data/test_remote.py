@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -82,6 +83,15 @@ def test_folders_and_patterns(folder: Path) -> None:
     assert remote_folder(f"{root}/b.xyz") is None
     assert remote_glob(f"{root}/*.xyz") == [f"{root}/b.xyz", f"{root}/bad.xyz"]
     assert remote_glob(f"{root}/**/a*") == [f"{root}/deep/a.xyz"]
+
+
+def test_a_server_that_does_not_answer_is_no_missing_file() -> None:
+    pytest.importorskip("aiohttp")
+    with socket.socket() as unused:  # bound, but nobody listens
+        unused.bind(("127.0.0.1", 0))
+        url = Url(f"http://127.0.0.1:{unused.getsockname()[1]}/a.xyz")
+        with pytest.raises(DataError, match=rf"^{url}: Connection refused$"), local_copy(url):
+            pass
 
 
 def test_files_of_a_web_server(server: str, folder: Path) -> None:

@@ -419,9 +419,16 @@ def test_what_stands_upright_is_sure_usual_and_first_of_all_familiar() -> None:
     assert upright_scores(known, ["x", "z", "-y"]).argsort().tolist() == [0, 1, 2]
 
 
+def test_an_unknown_axis_names_those_that_are_known(net: TrainedNetwork, regressor: Path) -> None:
+    with pytest.raises(ValueError, match="up: expected one of z, y, x, -z, -y, -x, auto, got 'w'"):
+        net.predict(cloud(40), up="w")
+    with pytest.raises(ValueError, match="up: expected one of z, y, x, -z, -y, -x, got 'w'"):
+        load(regressor).predict(cloud(40), up="w")
+
+
 def test_auto_needs_probabilities(regressor: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="up: expected an axis, because the network predicts a number and is never"):
+    with pytest.raises(ValueError, match="up: expected an axis, because the network predicts a number, got auto"):
         load(regressor).predict(cloud(40), up="auto")
-    with pytest.raises(ValueError, match="up: expected an axis, because the network knows no classes"):
+    with pytest.raises(ValueError, match="up: expected an axis, because the network gives no class probabilities, got"):
         load(save_small(tmp_path / "mae.safetensors", "mae")).features(cloud(40), up="auto")
     assert load(regressor).predict(cloud(40), up="y") != load(regressor).predict(cloud(40))

@@ -21,10 +21,9 @@ from .errors import DataError
 from .formats.las import SLICE, las_bounds, las_chunks
 from .formats.ply_chunks import ply_chunks, ply_rows
 from .formats.point_files import Cloud, named_columns
-from .quantise import unit_vectors
+from .quantise import LARGEST, unit_vectors, wrong_numbers
 
 LARGE = 2_000_000  # points; smaller clouds are read as a whole
-LARGEST = 1e150  # the square of anything larger overflows
 
 
 def is_large(cloud: object) -> bool:
@@ -97,7 +96,7 @@ def _source(path: Path) -> tuple[int, Iterator[tuple[np.ndarray, np.ndarray | No
 def _copied(space: Workspace, count: int, chunks: Iterator[tuple[np.ndarray, np.ndarray | None]]) -> Cloud:
     """Copy points into memory maps, and check them as those of small clouds."""
     maps: list[np.ndarray] = []
-    begin, bad, first = 0, [0, 0], [0, 0]
+    begin, bad, first, finite = 0, [0, 0], [0, 0], [True, True]
     for chunk in chunks:
         given = [one for one in chunk if one is not None]
         maps = maps or [space.zeros((count, 3), np.float64) for _ in given]
@@ -106,13 +105,13 @@ def _copied(space: Workspace, count: int, chunks: Iterator[tuple[np.ndarray, np.
             if wrong.any() and not bad[place]:
                 first[place] = begin + int(wrong.argmax())
             bad[place] += int(wrong.sum())
+            finite[place] &= bool(np.isfinite(own[wrong]).all())
             one[begin : begin + len(own)] = own
             release_pages(one)
         begin += len(given[0])
-    for name, number, row in zip(("points", "normals"), bad, first, strict=True):
-        if number:
-            found = f"NaN or infinity in {number} of {count} rows (first: row {row})"
-            raise DataError(f"{name}: expected finite numbers, got {found}")
+    for place, name in enumerate(("points", "normals")):
+        if bad[place]:
+            raise wrong_numbers(name, finite[place], bad[place], count, first[place])
     return _cloud(maps)
 
 

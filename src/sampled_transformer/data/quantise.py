@@ -8,6 +8,7 @@ from .errors import DataError
 
 POINT_SCALE = 32767
 NORMAL_SCALE = 127
+LARGEST = 1e150  # the square of anything larger overflows
 
 
 def check_coordinates(values: np.ndarray, name: str) -> np.ndarray:
@@ -18,11 +19,17 @@ def check_coordinates(values: np.ndarray, name: str) -> np.ndarray:
     if len(values) == 0:
         raise DataError(f"{name}: expected at least 1 point, got none")
     values = values.astype(np.float64)
-    bad = ~(np.abs(values) < 1e150).all(1)  # the square of anything larger overflows
+    bad = ~(np.abs(values) < LARGEST).all(1)
     if bad.any():
-        found = f"NaN or infinity in {bad.sum()} of {len(values)} rows (first: row {bad.argmax()})"
-        raise DataError(f"{name}: expected finite numbers, got {found}")
+        finite = bool(np.isfinite(values[bad]).all())
+        raise wrong_numbers(name, finite, int(bad.sum()), len(values), int(bad.argmax()))
     return values
+
+
+def wrong_numbers(name: str, finite: bool, wrong: int, count: int, first: int) -> DataError:
+    """The error about rows with numbers that nothing can be computed from."""
+    expected, got = ("numbers below 1e150", "larger ones") if finite else ("finite numbers", "NaN or infinity")
+    return DataError(f"{name}: expected {expected}, got {got} in {wrong} of {count} rows (first: row {first})")
 
 
 def to_unit_sphere(points: np.ndarray) -> np.ndarray:

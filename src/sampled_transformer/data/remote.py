@@ -120,8 +120,17 @@ def _named(url: str) -> Iterator[None]:
         yield
     except DataError as error:
         raise DataError(f"{printable(url)}: {error}") from None
-    except FileNotFoundError:
-        raise DataError(f"{printable(url)}: {os.strerror(2)}") from None
+    except FileNotFoundError as error:
+        raise DataError(f"{printable(url)}: {_why_not_found(error)}") from None
     except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{printable(url)}: cannot be read ({reason})") from None
+
+
+def _why_not_found(error: FileNotFoundError) -> str:
+    """What is wrong: fsspec also says that there is no such file where no server answers."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError) or isinstance(cause, FileNotFoundError):
+        return os.strerror(2)
+    known = cause.errno is not None and cause.errno > 0
+    return os.strerror(cause.errno) if known else cause.strerror or str(cause)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..data.axes import check_up
 from ..data.errors import DataError
 from ..support.printable import printable
 from ..training.loading import View
@@ -204,9 +205,13 @@ class TrainedNetwork:
 
     def check_sure(self) -> None:
         """Refuse to find out which axis is up with a network that gives no probabilities."""
-        if self.target is not None or self.description.model == "mae":
-            kind = "predicts a number" if self.target is not None else "knows no classes"
-            raise ValueError(f"up: expected an axis, because the network {kind} and is never sure, got auto")
+        if not self._gives_probabilities:
+            kind = "predicts a number" if self.target is not None else "gives no class probabilities"
+            raise ValueError(f"up: expected an axis, because the network {kind}, got auto")
+
+    @property
+    def _gives_probabilities(self) -> bool:
+        return self.target is None and self.description.model != "mae"
 
     def predict(
         self,
@@ -372,6 +377,7 @@ class TrainedNetwork:
     ) -> tuple[list[Prepared], Form]:
         _check_samples(samples)
         if up != "auto":
+            check_up(up, auto=self._gives_probabilities)
             return prepare_sets(self.view, points, normals, name, up)
         self.check_sure()
         sides, form = prepare_sides(self.view, points, normals, name, up)

@@ -85,6 +85,14 @@ def test_gltf_buffer_inside_the_file(tmp_path):
         ),
         (gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "missing.bin"}]), "'missing.bin': No such file"),
         (gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "../" + "x" * 9000}]), r"xxx\.\.\.', which is outside"),
+        (
+            gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "short.bin"}]),
+            r"refers to 'short\.bin', which may belong to another file: expected 36 bytes, got 9$",
+        ),
+        (
+            gltf(TRIANGLE, buffers=[{"byteLength": 36, "uri": "data:application/octet-stream;base64,AAAA"}]),
+            "the file contradicts itself about the lengths of its buffers and parts",
+        ),
         (gltf(TRIANGLE, meshes=[]), r"a\.gltf: "),
         ([], "not a glTF file"),
     ],
@@ -93,6 +101,7 @@ def test_bad_gltf(tmp_path, tree, message):
     folder = tmp_path / "in"
     folder.mkdir()
     (tmp_path / "outside.bin").write_bytes(TRIANGLE.astype("<f4").tobytes())
+    (folder / "short.bin").write_bytes(bytes(9))
     (folder / "link.bin").symlink_to(tmp_path / "outside.bin")
     (folder / "a.gltf").write_text(json.dumps(tree))
     with pytest.raises(DataError, match=message) as error:

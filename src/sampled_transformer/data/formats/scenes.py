@@ -26,15 +26,21 @@ COMPRESSIONS = {"KHR_draco_mesh_compression", "EXT_meshopt_compression"}
 
 def read_gltf(path: Path) -> Mesh | Cloud:
     """Read GLB or GLTF, with every part of the scene moved to its place."""
-    _check_gltf(path)
-    return read_with_trimesh(path)
+    tree = _check_gltf(path)
+    buffers = {buffer["uri"]: int(buffer["byteLength"]) for buffer in tree.get("buffers", ()) if "uri" in buffer}
+    try:
+        return read_with_trimesh(path, buffers)
+    except AssertionError as error:  # most of trimesh's have no text
+        raise DataError(
+            str(error) or "the file contradicts itself about the lengths of its buffers and parts"
+        ) from None
 
 
-def read_with_trimesh(path: Path) -> Mesh | Cloud:
-    """Read any format that trimesh knows, without materials and textures."""
+def read_with_trimesh(path: Path, lengths: dict[str, int] | None = None) -> Mesh | Cloud:
+    """Read any format that trimesh knows, without materials and textures; see `_SiblingFiles` for the lengths."""
     import trimesh
 
-    resolver: Any = _SiblingFiles(path)
+    resolver: Any = _SiblingFiles(path, lengths or {})
     with open(path, "rb") as file:
         scene: Any = trimesh.load_scene(
             file,
@@ -74,8 +80,11 @@ def _joined_cloud(parts: list[tuple[np.ndarray, Any]]) -> Cloud:
     return Cloud(np.concatenate([trimesh.transform_points(vertices, matrix) for matrix, vertices in clouds]))
 
 
-def _check_gltf(path: Path) -> None:
-    """Refuse what trimesh misreads: it reads compressed geometry as zeros and allocates whatever an accessor claims."""
+def _check_gltf(path: Path) -> dict[str, Any]:
+    """The tree of a file, without what trimesh misreads.
+
+    It reads compressed geometry as zeros and allocates whatever an accessor claims.
+    """
     data = path.read_bytes()
     size = len(data)
     if data[:4] == b"glTF":
@@ -99,6 +108,7 @@ def _check_gltf(path: Path) -> None:
             raise DataError(f"an accessor without data claims {accessor['count']} values")
     _check_need(tree)
     _check_nodes(tree.get("nodes", []))
+    return tree
 
 
 def _check_need(tree: dict[str, Any]) -> None:
@@ -135,10 +145,13 @@ def _check_nodes(nodes: list[dict[str, Any]]) -> None:
 
 
 class _SiblingFiles:
-    """The files that trimesh may open in addition: the buffers of a .gltf file, and only in its own folder."""
+    """The files that trimesh may open in addition: the buffers of a .gltf file, and only in its own folder.
 
-    def __init__(self, path: Path) -> None:
-        self.folder = path.parent.resolve()
+    `lengths` says how many bytes a buffer has at least; a shorter one was written for another file.
+    """
+
+    def __init__(self, path: Path, lengths: dict[str, int]) -> None:
+        self.folder, self.lengths = path.parent.resolve(), lengths
 
     def __getitem__(self, name: str) -> bytes:
         from ..files import check_size, named_errors
@@ -148,6 +161,10 @@ class _SiblingFiles:
             raise DataError(f"refers to '{brief(name)}', which is outside the folder of the file")
         with named_errors(f"refers to '{brief(name)}'"):
             check_size(path)
-        return path.read_bytes()
+        data, expected = path.read_bytes(), self.lengths.get(name, 0)
+        if len(data) < expected:
+            belongs = "which may belong to another file"
+            raise DataError(f"refers to '{brief(name)}', {belongs}: expected {expected} bytes, got {len(data)}")
+        return data
 
     get = __getitem__
