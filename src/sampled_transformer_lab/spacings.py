@@ -58,4 +58,4 @@ def main(root: str | None = None, path: Path = Path("results/window/spacings.jso
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else None)

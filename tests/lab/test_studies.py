@@ -78,3 +78,13 @@ def test_the_program_takes_the_commands(name: str, row: str, capsys: pytest.Capt
         main([*words(STUDIES[name], Place(name, root="data"), row, 3), "--print_config"])
     assert stop.value.code == 0
     assert "seed: 3" in capsys.readouterr().out
+
+
+def test_rows_of_lee_et_al_have_names_and_a_note_that_says_their_epochs() -> None:
+    study = STUDIES["set-transformer-modelnet40"]
+    names = [row.shown for row in study.rows.values()]
+    assert names == ["induced (100 points)", "rows (100 points)", "induced (200 points)", "rows (200 points)"]
+    for row in study.rows.values():
+        epochs = row.command.partition("--epochs ")[2]
+        points = row.command.partition("--data.points ")[2].split()[0]
+        assert f"{epochs} epochs with {points} points" in study.note

@@ -41,7 +41,7 @@ def peers_section(result: dict[str, Any]) -> list[str]:
         "",
         "## How it was made",
         "",
-        f"Networks: {names}. At most two trained at the same time; other work went on beside.",
+        f"Networks: {names}. At most two trained at the same time; other work ran as well.",
         "",
         "```bash",
         " ".join(

@@ -227,7 +227,7 @@ def read_rows(results: Path, name: str, study: Study) -> list[Measured]:
 def study_section(name: str, rows: list[Measured], found: Rows) -> list[str]:
     study = STUDIES[name]
     made, wanted = sum(len(row.runs) for row in rows if row.label in study.rows), len(study.runs())
-    lines = [f"{study.title}.", ""]
+    lines = [f"{study.title.removesuffix('.')}.", ""]  # one ends with "et al."
     if study.note:
         lines += [study.note, ""]
     if made < wanted:

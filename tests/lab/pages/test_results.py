@@ -69,6 +69,13 @@ def test_every_study_has_a_short_title_and_a_link(kept: dict[str, str]) -> None:
         assert f"({name})" in kept["index.md"]
 
 
+def test_a_title_that_ends_with_a_stop_gets_no_second_one(tmp_path: Path) -> None:
+    keep(tmp_path, "set-transformer-modelnet40", "set-transformer-rows-100", run(0.8))
+    page = results_pages(tmp_path)["set-transformer-modelnet40.md"]
+    assert "in the setting of Lee et al.\n" in page
+    assert "| rows (100 points) | 1 | 80.00 |" in page
+
+
 def test_means_deviations_and_the_order(tmp_path: Path) -> None:
     keep(tmp_path, "basic-modelnet40", "basic-sampled", run(0.8), run(0.82), run(0.84))
     keep(tmp_path, "basic-modelnet40", "basic-dense", run(0.7), run(0.71), run(0.72))
