@@ -24,7 +24,7 @@ def classification_section(study: Study, rows: list[Measured], others: Iterable[
         return lines
     lines += [
         "",
-        f"## {study.subject.capitalize()} attention against the others",
+        f"## {'No' if study.subject == 'none' else study.subject.capitalize()} attention against the others",
         "",
         summary(study.subject, compared),
         "",
@@ -92,15 +92,16 @@ def written(one: Difference) -> str:
 
 
 def summary(subject: str, compared: list[Comparison]) -> str:
-    """The comparisons as sentences, such as "Sampled beats none, loses to dense and is undecided against sparse."."""
+    """The comparisons as sentences: "Sampled beats no attention, loses to dense and cannot be told from sparse."."""
     parts = []
-    for order, words in (("better", "beats"), ("worse", "loses to"), ("open", "is undecided against")):
-        names = [one.rival for one in compared if one.order == order]
+    for order, words in (("better", "beats"), ("worse", "loses to"), ("open", "cannot be told from")):
+        names = ["no attention" if one.rival == "none" else one.rival for one in compared if one.order == order]
         if names:
             parts.append(f"{words} {listed(names)}")
     comma = "," if len(parts) > 2 or " and " in "".join(parts[:1]) else ""
     joined = f"{comma} and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-    sentences = [f"{subject.capitalize()} {joined}."] if parts else []
+    who = "The network without attention" if subject == "none" else subject.capitalize()
+    sentences = [f"{who} {joined}."] if parts else []
     diverged = [one.rival for one in compared if one.order == "diverged"]
     if diverged:
         sentences.append(f"Runs of {listed(diverged)} diverged, which says nothing.")

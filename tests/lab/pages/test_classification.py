@@ -79,10 +79,11 @@ def test_a_summary_is_a_sentence() -> None:
         for name, order in orders.items()
     ]
     assert summary("sampled", compared) == (
-        "Sampled beats none, loses to dense and knn, and is undecided against sparse. "
+        "Sampled beats no attention, loses to dense and knn, and cannot be told from sparse. "
         "Runs of induced diverged, which says nothing."
     )
-    assert summary("sampled", compared[:1]) == "Sampled beats none."
-    assert summary("sampled", compared[:2]) == "Sampled beats none and loses to dense."
-    assert summary("sampled", compared[1:4]) == "Sampled loses to dense and knn, and is undecided against sparse."
+    assert summary("sampled", compared[:1]) == "Sampled beats no attention."
+    assert summary("sampled", compared[:2]) == "Sampled beats no attention and loses to dense."
+    assert summary("sampled", compared[1:4]) == "Sampled loses to dense and knn, and cannot be told from sparse."
+    assert summary("none", compared[1:2]) == "The network without attention loses to dense."
     assert summary("sampled", compared[4:]) == "Runs of induced diverged, which says nothing."
