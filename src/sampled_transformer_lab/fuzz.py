@@ -162,7 +162,7 @@ def _serve(
         problem = attempt(kind, data, folder)
         used = peak_memory() - before
         if used > memory:
-            connection.send(f"failed: took {used / 2**30:.1f} GB")
+            connection.send(f"failed: took {used / 1e9:.1f} GB")
             return
         connection.send(problem)
 

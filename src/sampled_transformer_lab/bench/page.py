@@ -50,7 +50,7 @@ def page(result: dict[str, Any]) -> str:
         entries = [entry for entry in result["memory"] if entry["level"] == level]
         labels = {name: name for name in names}
         for key, title in MEMORY.items():
-            charts.append((f"{level}: {title}", chart(entries, key, "MB", 2**-20, names, labels)))
+            charts.append((f"{level}: {title}", chart(entries, key, "MB", 1e-6, names, labels)))
     for number, (title, figure) in enumerate(charts):
         body += [f"<h2>{escape(title)}</h2>", as_html(figure, script=number == 0)]
     body += ["<h2>Tables</h2>", *_tables(result)]

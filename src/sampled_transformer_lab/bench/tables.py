@@ -66,8 +66,8 @@ def table(
 
 
 def megabytes(entry: dict[str, Any], key: str) -> str:
-    """The bytes of an entry in MB."""
-    return f"{entry[key] / 2**20:.1f}"
+    """The bytes of an entry in MB (10^6 bytes)."""
+    return f"{entry[key] / 1e6:.1f}"
 
 
 def milliseconds(seconds: float) -> str:

@@ -16,7 +16,7 @@ RESULT: dict[str, Any] = {
     ],
     "exponents": [{"level": "core", "passes": "both", "mechanism": "sampled", "exponent": 1.0}],
     "memory": [
-        {"level": "core", "mechanism": "sampled", "points": 256, "peak_bytes": 3 * 2**20, "kept_bytes": None},
+        {"level": "core", "mechanism": "sampled", "points": 256, "peak_bytes": 3 * 10**6, "kept_bytes": None},
         {"level": "core", "mechanism": "dense", "points": 256, "left_out": "does not fit"},
     ],
 }
