@@ -142,3 +142,21 @@ def test_points_that_need_gradients_are_left_alone():
 def test_bad_arguments_are_named(name, arguments):
     with pytest.raises(ValueError, match=name):
         farthest_points(**{"points": torch.zeros(1, 4, 3), "count": 2, **arguments})
+
+
+@pytest.mark.parametrize("parts", [3, 6, 100])
+def test_the_loop_the_blocks_and_an_exported_graph_agree_where_rounding_decides(parts, monkeypatch):
+    """Thirds have distances that would be equal but for rounding, which a fused multiplication does not do."""
+    points = (torch.rand(2, 500, 3, generator=torch.Generator().manual_seed(0)) * 2 - 1).mul(parts).round() / parts
+    expected = farthest_points(points, 120)
+
+    class Choose(torch.nn.Module):
+        def forward(self, points: Tensor) -> Tensor:
+            return farthest_points(points, 120)
+
+    with torch.no_grad():
+        program = torch.export.export(Choose(), (points,), strict=False)
+        assert torch.equal(program.module()(points), expected)
+    monkeypatch.setattr(farthest, "LARGE", 0)
+    monkeypatch.setattr(farthest, "LARGE_COUNT", 0)
+    assert torch.equal(farthest_points(points, 120), expected)

@@ -9,6 +9,7 @@ from torch.nn.functional import pad
 from ..sets import Integers, buckets, check_points, pad_sets
 from .farthest_blocks import choose_in_blocks
 from .precision import result_dtype
+from .squares import sum_of_squares
 from .tracing import exporting, uncompiled
 
 LARGE, LARGE_COUNT, LARGE_DIMENSION = 16384, 256, 6  # from here on farthest_blocks.py is faster
@@ -114,8 +115,8 @@ def _choose(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> T
     # We create the views once: for small sets they would take as long as the arithmetic.
     flat_planes, flat_nearest = planes.view(dimension, -1), nearest.view(-1)
     in_blocks, block_rows = nearest.view(batch, blocks, BLOCK), nearest.view(-1, BLOCK)
-    offset, squared = torch.empty_like(planes), torch.empty_like(nearest)
-    (first_offset, *other_offsets), centre = offset.unbind(), planes.new_empty((dimension, batch))
+    offset = torch.empty_like(planes)
+    (total, *others), centre = offset.unbind(), planes.new_empty((dimension, batch))
     sets = torch.arange(batch, device=points.device)
     set_begin, block_begin, centre_column = sets * width, sets * blocks, centre.unsqueeze(2)
     latest = first + set_begin  # an index into the flattened batch, valid for all planes
@@ -123,10 +124,10 @@ def _choose(points: Tensor, count: int, first: Tensor, mask: Tensor | None) -> T
     while len(chosen) < count:
         torch.index_select(flat_planes, 1, latest, out=centre)
         torch.sub(planes, centre_column, out=offset)
-        torch.mul(first_offset, first_offset, out=squared)
-        for values in other_offsets:
-            squared.addcmul_(values, values)
-        torch.minimum(nearest, squared, out=nearest)
+        torch.mul(offset, offset, out=offset)  # `sum_of_squares`, without new memory
+        for square in others:
+            total.add_(square)
+        torch.minimum(nearest, total, out=nearest)
         flat_nearest.index_fill_(0, latest, -1.0)
         block = in_blocks.amax(2).argmax(1).add_(block_begin)
         latest = torch.add(block_rows.index_select(0, block).argmax(1), block, alpha=BLOCK)
@@ -160,7 +161,8 @@ def _choose_traced(points: Tensor, count: int, first: Tensor, mask: Tensor | Non
 
     def choose(step: Tensor, chosen: Tensor, latest: Tensor, nearest: Tensor) -> tuple[Tensor, ...]:
         centre = points.gather(1, latest.unsqueeze(2).expand(-1, -1, points.shape[2]))
-        nearest = torch.minimum(nearest, (points - centre).square().sum(2)).masked_fill(places == latest, -1.0)
+        squared = sum_of_squares((points - centre).unbind(2))
+        nearest = torch.minimum(nearest, squared).masked_fill(places == latest, -1.0)
         latest = nearest.argmax(1, keepdim=True)
         return step + 1, torch.where(steps == step, latest, chosen), latest, nearest
 

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from .curves import space_filling_order
 from .precision import result_dtype
+from .squares import sum_of_squares
 
 BLOCK = 128
 
@@ -40,7 +41,8 @@ def choose_in_blocks(points: Tensor, count: int, first: int) -> Tensor:
         gap = np.maximum(np.maximum(low - centre, centre - high), 0.0)
         # The factor makes up for rounding, so that no block is missed.
         near = np.flatnonzero(np.square(gap).sum(0) <= peak * 1.0001)
-        nearest[near] = np.minimum(nearest[near], np.square(planes[near] - centre).sum(1))
+        squared = sum_of_squares((planes[near] - centre).swapaxes(0, 1))
+        nearest[near] = np.minimum(nearest[near], squared)
         peak[near] = nearest[near].max(1)
         highest = peak.max()
         if highest == 0:  # whatever is left lies where a chosen point does: the lowest index first, and no more steps
