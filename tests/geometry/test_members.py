@@ -22,12 +22,14 @@ TIES = {
 }
 
 
-def obvious_members(points: Tensor, centres: Tensor, size: int) -> Tensor:
+def obvious_members(points: Tensor, centres: Tensor, size: int, own: bool = False) -> Tensor:
     """Squares summed one axis after the other, then a stable sort."""
     ways = (centres.unsqueeze(2) - points.unsqueeze(1)).square().unbind(3)
     squared = ways[0]
     for way in ways[1:]:
         squared = squared + way
+    if own:
+        squared.diagonal(0, 1, 2).fill_(-1.0)
     return squared.sort(dim=2, stable=True).indices[..., :size].sort(2).values
 
 
@@ -44,8 +46,13 @@ def test_members_are_the_nearest_points(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("kind", TIES)
-def test_of_equally_near_points_the_first_ones_are_taken(kind: str, dtype: torch.dtype) -> None:
+def test_of_equally_near_points_the_first_ones_are_taken(
+    kind: str, tree: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(members, "TREE_DISTANCES", 0 if tree else 10**9)
+    monkeypatch.setattr(members, "TREE_CHUNK", 200)
     points = TIES[kind](clouds(3, 80).to(dtype))
     centres = points[:, ::3]
     for size in (1, 9, 80):
@@ -53,6 +60,16 @@ def test_of_equally_near_points_the_first_ones_are_taken(kind: str, dtype: torch
         assert torch.equal(nearest_members(points, centres, size).sort(2).values, expected)
         # Other devices and exported graphs compute all distances.
         assert torch.equal(members._search_in_chunks(points, centres, size).sort(2).values, expected)
+        expected = obvious_members(points, points, size, own=True)
+        assert torch.equal(nearest_members(points, points, size, own=True).sort(2).values, expected)
+        assert torch.equal(members._search_in_chunks(points, points, size, own=True).sort(2).values, expected)
+
+
+def test_a_tree_finds_the_members_of_many_points() -> None:
+    points = (clouds(1, 5000) * 8).round() / 8  # most places have several points
+    assert members.TREE_DISTANCES <= 900 * 5000
+    expected = obvious_members(points, points[:, :900], 16)
+    assert torch.equal(nearest_members(points, points[:, :900], 16).sort(2).values, expected)
 
 
 def test_half_precision_is_compared_in_single() -> None:
@@ -64,8 +81,12 @@ def test_half_precision_is_compared_in_single() -> None:
 
 def test_many_distances_are_computed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     points = clouds(2, 50)
+    points[:, 1] = points[:, 0]
     monkeypatch.setattr(members, "DEVICE_CHUNK", 300)
-    assert torch.equal(members._search_in_chunks(points, points, 5).sort(2).values, obvious_members(points, points, 5))
+    for own in (False, True):
+        found = members._search_in_chunks(points, points, 5, own)
+        assert torch.equal(found.sort(2).values, obvious_members(points, points, 5, own))
+        assert members._search_in_chunks(points, points, 1, own)[0, 1].tolist() == [1 if own else 0]
 
 
 def test_members_of_one_place_are_different_points() -> None:

@@ -77,8 +77,8 @@ class KNNAttention(Attention):
         return (search_without_order if self.training else search_in_any_order)(positions, k, sets)
 
     def most(self, n: int) -> int:
-        """Neighbours per point in sets of n points; an exported graph serves sets of any size, so it may not ask."""
-        return self.k if exporting() else min(self.k, n)
+        """Neighbours per point in sets of n points."""
+        return min(self.k, n)
 
     def read(
         self, asking: Points, answering: Points, cycle: Cycles | None, need_weights: bool
@@ -169,20 +169,24 @@ def search_without_order(positions: Tensor, k: int, sets: Sets) -> Tensor:
     A tree searches larger sets, whose time grows more slowly.
     """
     if sets.ptr is None and sets.mask is None and k <= positions.shape[1] < TREE_POINTS:
-        found = nearest_members(positions.detach(), positions.detach(), k)
-        own = torch.arange(positions.shape[1], device=positions.device).unsqueeze(1)
-        if (found == own).any(2).all():  # a point finds itself, unless k others lie at its place
-            return found
+        return nearest_members(positions, positions, k, own=True)
     return search(positions, k, sets)
 
 
 @never_compiled
 def search_in_any_order(positions: Tensor, k: int, sets: Sets) -> Tensor:
-    """`search`, where the positions decide which of several points at the same distance are found, not their order."""
+    """`search`, where the positions decide which of several points at the same distance are found, not their order.
+
+    Plain sets find the same ones in compiled and exported networks, too.
+    """
     order = canonical_order(positions if sets.ptr is None else positions[0], sets.mask, sets.ptr)
     order = order if sets.ptr is None else order[None]
     mask = None if sets.mask is None else sets.mask.gather(1, order)
-    found = search(gather_rows(positions, order), k, Sets(mask, sets.ptr))
+    ordered = gather_rows(positions, order)
+    if mask is None and sets.ptr is None:
+        found = nearest_members(ordered, ordered, k, own=True)
+    else:
+        found = search(ordered, k, Sets(mask, sets.ptr))
     place = torch.empty_like(order).scatter(
         1, order, torch.arange(order.shape[1], device=order.device).expand_as(order)
     )

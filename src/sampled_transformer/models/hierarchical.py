@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from ..attention import network_cycle, number_layers
 from ..blocks import TransformerBlock, as_block_options
-from ..geometry import farthest_points, nearest_neighbours
+from ..geometry import farthest_points
 from ..geometry.gather import gather_rows
-from ..geometry.tracing import exporting
+from ..geometry.members import nearest_members
 from ..layers.embedding import PositionEmbedding
 from ..layers.group_max import group_max
 from ..layers.mlp import classification_head
@@ -180,11 +180,7 @@ class Stage(nn.Module):
         """Centres (batch, m, 3), and the features [p_j - c_i, x_j] of their neighbours, (batch, m, k, 3 + inputs)."""
         n = points.shape[1]
         centres = gather_rows(points, farthest_points(points, max(1, n // self.stride)))
-        # An exported graph serves sets of any size: it may not choose by size, and repeats the nearest point instead.
-        count = self.neighbours if exporting() else min(self.neighbours, n)
-        nearest, _ = nearest_neighbours(points, count, queries=centres)
-        if exporting():
-            nearest = torch.where(nearest < 0, nearest[..., :1], nearest)
+        nearest = nearest_members(points, centres, min(self.neighbours, n))
         rows, shape = nearest.flatten(1), nearest.shape[1:]
         offset = gather_rows(points, rows).unflatten(1, shape) - centres.unsqueeze(2)
         return centres, torch.cat([offset, gather_rows(x, rows).unflatten(1, shape)], -1)

@@ -21,7 +21,7 @@ PARTS = ("farthest points", "neighbours", "attention")
 # Where the networks call their geometry. `group_points` calls `farthest_points`: what remains of it is the neighbours.
 GEOMETRY: tuple[tuple[ModuleType, str, str], ...] = (
     (hierarchical, "farthest_points", "farthest points"),
-    (hierarchical, "nearest_neighbours", "neighbours"),
+    (hierarchical, "nearest_members", "neighbours"),
     (tokens, "farthest_points", "farthest points"),
     (autoencoder, "group_points", "neighbours"),
 )
