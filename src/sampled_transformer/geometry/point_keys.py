@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..sets import Integers, check_points, segments
 from .tracing import exporting
@@ -72,10 +73,14 @@ def sort_in_sets(keys: Tensor, mask: Tensor | None, ptr: Tensor | None) -> Tenso
 def sorted_keys(keys: Tensor) -> Tensor:
     """The indices that sort keys below 2^63 along the last axis; of equal ones, the first comes first.
 
-    ONNX has no stable sort. There we look for the n smallest, of which ONNX, too, puts the first of equal ones first.
+    ONNX has no stable sort. There we look for the n smallest, and torch leaves open which of equal ones comes first: a
+    second search orders them by their places.
     """
     if exporting():
-        return torch.topk(keys, keys.shape[-1], dim=-1, largest=False).indices
+        n = keys.shape[-1]
+        values, order = torch.topk(keys, n, dim=-1, largest=False)
+        run = pad((values[..., 1:] != values[..., :-1]).long().cumsum(-1), (1, 0))
+        return order.gather(-1, torch.topk(run * n + order, n, dim=-1, largest=False).indices)
     if not torch.compiler.is_compiling() and keys.numel() == keys.shape[-1]:
         return torch.argsort(keys.flatten(), stable=True).view_as(keys)  # a radix sort, twice as fast
     return torch.argsort(keys, dim=-1, stable=True)
