@@ -26,6 +26,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "hierarchical": {"stages": 2, "widths": (16, 32), "blocks": (1, 1)},
     "mae-classifier": {"groups": 8, "group_size": 6, "dim": 16, "heads": 2, "hidden": 16, "depth": 1},
     "set-transformer": {"dim": 16, "heads": 2, "attention": "sampled"},
+    "pyramid": {"widths": (8, 16), "strides": (2, 2), "neighbours": (6, 4), "stem": 8, "head": 16},
 }
 
 
@@ -36,7 +37,7 @@ def network(request: pytest.FixtureRequest) -> TrainedNetwork:
     return TrainedNetwork(built, Description(request.param, options, "abc", {"data": {"points": POINTS}}))
 
 
-@pytest.fixture(scope="module", params=["bricks", "modelnet40"])
+@pytest.fixture(scope="module", params=["bricks", "modelnet40", "modelnet40-points"])
 def shipped(request: pytest.FixtureRequest) -> TrainedNetwork:
     return sampled_transformer.load(request.param, "cpu")
 

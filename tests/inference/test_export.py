@@ -10,7 +10,14 @@ import pytest
 import torch
 
 from sampled_transformer.attention import list_attention
-from sampled_transformer.inference.export import DESCRIPTION, ExportError, export_network
+from sampled_transformer.inference.export import (
+    DESCRIPTION,
+    TIES,
+    ExportError,
+    _difference,
+    _Plain,
+    export_network,
+)
 from sampled_transformer.inference.trained import cycle_probabilities
 from sampled_transformer.models import create_model
 from sampled_transformer.weights import Description, WeightsError, save_model
@@ -18,6 +25,7 @@ from sampled_transformer.weights import Description, WeightsError, save_model
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
+PYRAMID = {"widths": (8, 16), "strides": (2, 2), "neighbours": (6, 4), "stem": 8, "head": 16}
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 MECHANISMS = [name for name in list_attention() if name != "stratified"]
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -35,6 +43,8 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "without normals": ("basic", {"classes": 3, "normals": False, **SMALL}),
     "hierarchical, sampled": ("hierarchical", {"classes": 3, "stages": 2, "blocks": [1, 1]}),
     "hierarchical, kNN": ("hierarchical", {"classes": 3, "stages": 2, "blocks": [1, 1], "attention": "knn"}),
+    "pyramid": ("pyramid", {"classes": 3, **PYRAMID}),
+    "pyramid, sampled": ("pyramid", {"classes": 3, "attention": "sampled", "normals": True, **PYRAMID}),
     "masked autoencoder's classifier": (
         "mae-classifier",
         {"classes": 3, "dim": 16, "heads": 2, "depth": 1, "groups": 8, "group_size": 4, "embedding": 8},
@@ -148,6 +158,34 @@ def test_a_difference_is_refused_and_leaves_no_file(tmp_path):
     with pytest.raises(ExportError, match=r"n\.onnx: expected the network's answers to -1, got a difference of"):
         export_network(weights, tmp_path / "out" / "n.onnx", tolerance=-1.0)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+class Repeats(torch.nn.Module):
+    """How many distances from the first point another point has, too."""
+
+    def forward(self, points: torch.Tensor, normals: torch.Tensor | None = None) -> torch.Tensor:
+        squared = (points - points[:, :1]).square().sum(2).sort(1).values
+        return (squared.diff(dim=1) == 0).sum(1, keepdim=True).float()
+
+
+def test_the_sets_that_are_tried_have_ties():
+    differences = {
+        kind: _difference(_Plain(Repeats(), None), lambda points: (torch.zeros(len(points), 1),), 2, 200, kind)
+        for kind in TIES
+    }
+    assert differences.pop("random") == 0
+    assert min(differences.values()) >= 1
+
+
+def test_no_number_is_a_difference(tmp_path):
+    network, weights = saved(tmp_path, *FORMS["without normals"])
+    with torch.no_grad():
+        next(network.parameters()).fill_(torch.nan)
+    description = Description("basic", FORMS["without normals"][1], ["a", "b", "c"], {"data": {"points": 24}})
+    save_model(network, weights, description)
+    with pytest.raises(ValueError, match=r"a difference of nan"):
+        export_network(weights, tmp_path / "n.pt2")
+    assert not (tmp_path / "n.pt2").exists()
 
 
 @pytest.mark.parametrize(
