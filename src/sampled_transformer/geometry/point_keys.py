@@ -6,7 +6,6 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from ..sets import Integers, check_points, segments
 from .tracing import exporting
@@ -79,7 +78,9 @@ def sorted_keys(keys: Tensor) -> Tensor:
     if exporting():
         n = keys.shape[-1]
         values, order = torch.topk(keys, n, dim=-1, largest=False)
-        run = pad((values[..., 1:] != values[..., :-1]).long().cumsum(-1), (1, 0))
+        # By index, and not by slices of n - 1 keys: a graph with those would ask for three points at least.
+        previous = values.index_select(-1, torch.arange(-1, n - 1, device=keys.device).clamp(min=0))
+        run = (values != previous).long().cumsum(-1)
         return order.gather(-1, torch.topk(run * n + order, n, dim=-1, largest=False).indices)
     if not torch.compiler.is_compiling() and keys.numel() == keys.shape[-1]:
         return torch.argsort(keys.flatten(), stable=True).view_as(keys)  # a radix sort, twice as fast

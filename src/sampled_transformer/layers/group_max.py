@@ -2,9 +2,9 @@
 
     y = max_j x_j,    dy/dx_j = 1 for one winner j, else 0
 
-`torch.max` gives the winner, too, but compares one value at a time on a CPU: that was a fifth of the training time of
-networks that pool groups of points. `torch.amax` is fast but sends the gradient to all equal values, and looks for them
-in a second pass over the whole array.
+`torch.max` gives the winner, too, but compares one value at a time on a CPU, which takes a good part of the training
+time of networks that pool groups of points; `benchmarks/group_max.py` measures it. `torch.amax` is fast but shares the
+gradient among equal values, and looks for them in a second pass over the whole array.
 """
 
 from __future__ import annotations
