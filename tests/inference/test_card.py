@@ -19,8 +19,11 @@ def test_facts_are_what_the_description_knows() -> None:
         "Points per set": "256",
         "Epochs": "20",
         "Test accuracy after the last epoch": "73.53 %",
+        "Probabilities": "not calibrated, and unfamiliar files pass unnoticed (`calibrate` changes both)",
         "Classes": "a, b",
     }
+    calibrated = facts(Description("basic", {}, ("a", "b"), {**notes, "calibration": {"temperature": 0.5}}), "x")
+    assert "Probabilities" not in calibrated
 
 
 def test_a_regression_names_its_target() -> None:

@@ -41,4 +41,7 @@ def _honesty(description: Description, name: str) -> dict[str, str]:
     alarms = Section(description, FAMILIARITY, name).number("alarms")
     if alarms is not None:
         facts["Says what is unfamiliar"] = f"with a false-alarm rate of {100 * alarms:g} %"
+    figures = Section(description, "figures", name)
+    if not facts and description.classes and figures.number("test_mean_iou") is None and figures.values:
+        facts["Probabilities"] = "not calibrated, and unfamiliar files pass unnoticed (`calibrate` changes both)"
     return facts
