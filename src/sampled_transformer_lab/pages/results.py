@@ -66,7 +66,7 @@ TITLES = {
     "parts": "Labels beside PointNet++",
     "peers": "Beside its peers",
     "calibration": "Calibration",
-    "robustness": "What the weights bear",
+    "robustness": "What the weights withstand",
     "predict": "Imperfect files",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",

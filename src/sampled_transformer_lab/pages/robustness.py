@@ -1,4 +1,4 @@
-"""What the shipped weights bear: accuracy against the severity of each corruption."""
+"""What the shipped weights withstand: accuracy against the severity of each corruption."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .markdown import commands, table
 INTRODUCTION = (
     "Test shapes are corrupted and then treated as `predict` treats a file: as many points as the network reads, "
     "normalised. Of a file with fewer points it reads random ones again. "
-    "[How much a network bears](../guide/train.md#how-much-a-network-bears) says what each corruption does."
+    "[How much a network withstands](../guide/train.md#how-much-a-network-withstands) says what each corruption does."
 )
 
 
@@ -30,6 +30,7 @@ def robustness_section(folder: Path) -> list[str]:
         ]
         for curve in result["corruptions"].values():
             lines += [*_curve(curve), ""]
+            lines += [f"{one['severity']:,} was left out: {one['reason']}.\n" for one in curve.get("left_out", [])]
         lines += ["Measured with:", "", *commands(result["command"]), ""]
     return lines
 

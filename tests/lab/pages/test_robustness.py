@@ -1,4 +1,4 @@
-"""The page of what weights bear."""
+"""The page of what weights withstand."""
 
 from __future__ import annotations
 
