@@ -93,9 +93,9 @@ def linear_networks(result: Result) -> Iterator[Claim]:
         "Whole networks are linear too",
         "speed.md",
         "O(n)",
-        _shown(fitted),
+        _span(fitted),
         f"{points[0]:,} to {points[-1]:,} points",
-        _judged(fitted) + (f"; part that grows faster: {bent}" if bent else ""),
+        _judged(fitted) + (f"; faster than linear: {bent}" if bent else ""),
     )
 
 
@@ -107,45 +107,69 @@ def _shown(fitted: Fitted) -> str:
     return "; ".join(f"{passes}: {', '.join(found)}" for passes, found in by_pass.items())
 
 
+def _span(fitted: Fitted) -> str:
+    """The smallest and the largest exponent of each pass."""
+    by_pass: dict[str, list[tuple[Exponent, str]]] = {}
+    for (name, passes), one in fitted.items():
+        by_pass.setdefault(passes, []).append((one, name))
+    ends = []
+    for passes, found in by_pass.items():
+        found.sort(key=lambda one: one[0].value)
+        shown = [f"{one} ({name})" for one, name in dict.fromkeys((found[0], found[-1]))]
+        ends.append(f"{passes} {' to '.join(shown)}")
+    return "; ".join(ends)
+
+
 def _judged(fitted: Fitted) -> str:
     """The verdicts, each with what it is about; the passes are named where their verdicts differ."""
     words: dict[str, dict[str, str]] = {}
     for (name, passes), one in fitted.items():
         words.setdefault(name, {})[passes] = one.words()
-    grouped: dict[str, list[str]] = {"confirmed": [], "undecided": [], REFUTED: []}
+    grouped: dict[str, list[str]] = {"confirmed": [], REFUTED: [], "undecided": []}
     for name, found in words.items():
         for word in dict.fromkeys(found.values()):
             same = [passes for passes, one in found.items() if one == word]
             grouped[word].append(name if len(same) == len(found) else f"{name} ({' and '.join(same)})")
+    if len(grouped["undecided"]) > 2 and (grouped["confirmed"] or grouped[REFUTED]):
+        grouped["undecided"] = ["the others"]
     return "; ".join(f"{word} for {listed(names)}" for word, names in grouped.items() if names)
 
 
 def cheapest(result: Result) -> Iterator[Claim]:
     """Where a rival takes less time than sampled attention in a block, with and without the backward pass."""
-    here, verdicts, sizes = [], [], set[int]()
+    here, sizes = [], set[int]()
+    places: dict[str, dict[str, list[str]]] = {"confirmed": {}, REFUTED: {}, "undecided": {}}
+    bands = list[str]()
     for passes, title in PASSES.items():
         found, band = ratios(result["times"], passes), noise(result["times"], passes)
         if not found:
             continue
-        nearest = {points: min(rivals.items(), key=lambda one: one[1]) for points, rivals in found.items()}
         sizes |= set(found)
-        shown = [f"{ratio:.2f} ({name}) at {points:,}" for points, (name, ratio) in nearest.items()]
-        here.append(f"{title}: {listed(shown)}")
-        places: dict[str, list[str]] = {}
-        for points, (_, ratio) in nearest.items():
+        bands.append(f"{1 / band:.2f} ({title})")
+        nearest = {points: min(rivals.values()) for points, rivals in found.items()}
+        here.append(f"{min(nearest.values()):.2f} to {max(nearest.values()):.2f} times as long ({title})")
+        for points, ratio in nearest.items():
             word = REFUTED if ratio < band else "confirmed" if ratio > 1 / band else "undecided"
-            places.setdefault(word, []).append(f"{points:,}")
-        judged = "; ".join(f"{word} at {listed(at)}" for word, at in places.items())
-        verdicts.append(f"{title}: {judged} points (noise: a factor of {1 / band:.2f})")
+            places[word].setdefault(title, []).append(f"{points:,}")
     if here:
         yield Claim(
             "Cheaper than all other attention but sparse",
             "speed.md",
             "O(n) against O(n²)",
-            f"times of the cheapest rival over that of sampled. {'; '.join(here)} points",
-            f"one block, {min(sizes):,} to {max(sizes):,} points",
-            "; ".join(verdicts),
+            f"the cheapest rival takes {listed(here)}",
+            f"one block, {min(sizes):,} to {max(sizes):,} points; noise up to a factor of {listed(bands)}",
+            _where(places),
         )
+
+
+def _where(places: dict[str, dict[str, list[str]]]) -> str:
+    """The sizes of each verdict, pass by pass; those where nothing is decided are not listed."""
+    decided = [
+        f"{word} {' and '.join(f'at {listed(sizes)} points ({title})' for title, sizes in found.items())}"
+        for word, found in places.items()
+        if found and word != "undecided"
+    ]
+    return "; ".join([*decided, *(["undecided elsewhere"] if decided else ["undecided"]) * bool(places["undecided"])])
 
 
 def ratios(times: list[Result], passes: str, names: tuple[str, ...] = RIVALS) -> dict[int, dict[str, float]]:

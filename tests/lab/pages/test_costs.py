@@ -25,7 +25,7 @@ def test_the_whole_interval_decides(tmp_path: Path) -> None:
     (claim,) = linear_cost(tmp_path)
     assert claim.here == "forward and backward: kernel n^1.25 ± 0.05, block n^0.98 ± 0.30"
     assert claim.scale == "2,048 to 131,072 points"
-    assert claim.verdict == "undecided for block; **refuted** for kernel"
+    assert claim.verdict == "**refuted** for kernel; undecided for block"
 
 
 def test_slopes_without_timings_are_shown_but_not_judged(tmp_path: Path) -> None:
@@ -70,12 +70,20 @@ def test_whole_networks() -> None:
         basic=[1.0, 2.0, 4.0, 8.0], wild=[1.0, 3.0, 2.0, 20.0], slow=[1.0, 2.0, 4.0, 8.0], bad=[1.0, 4.0, 16.0, 64.0]
     )
     (claim,) = linear_networks(result)
-    assert claim.here.startswith("forward: basic n^1.00 ± 0.00, wild n^1.24 ± 2.19,")
+    assert claim.here == "forward n^1.00 ± 0.00 (basic) to n^2.00 ± 0.00 (bad)"
     assert claim.scale == "2,048 to 16,384 points"
     assert claim.verdict == (
-        "confirmed for basic and slow; undecided for wild; **refuted** for bad; "
-        "part that grows faster: the neighbours of slow (n^2.00 ± 0.00)"
+        "confirmed for basic and slow; **refuted** for bad; undecided for wild; "
+        "faster than linear: the neighbours of slow (n^2.00 ± 0.00)"
     )
+
+
+def test_many_undecided_networks_are_the_others() -> None:
+    wild = [1.0, 3.0, 2.0, 20.0]
+    (claim,) = linear_networks(networks(basic=[1.0, 2.0, 4.0, 8.0], one=wild, two=wild, three=wild))
+    assert claim.verdict == "confirmed for basic; undecided for the others"
+    (claim,) = linear_networks(networks(one=wild, two=wild, three=wild))
+    assert claim.verdict == "undecided for one, two and three"
 
 
 def entry(mechanism: str, points: int, seconds: float, passes: str = "both") -> dict[str, Any]:
@@ -93,13 +101,20 @@ def test_a_rival_within_the_noise_is_undecided() -> None:
     assert noise(times, "both") == pytest.approx(0.8)
     times += [entry("sampled", 256, 1.0, "forward"), entry("dense", 256, 1.1, "forward")]
     (claim,) = cheapest({"times": times})
-    both = "0.90 (dense) at 256, 1.20 (dense) at 1,024, 1.30 (dense) at 4,096 and 0.70 (induced-16) at 16,384"
-    assert claim.here.endswith(f"forward and backward: {both}; forward pass: 1.10 (dense) at 256 points")
-    assert claim.scale == "one block, 256 to 16,384 points"
+    spans = "0.70 to 1.30 times as long (forward and backward) and 1.10 to 1.10 times as long (forward pass)"
+    assert claim.here == f"the cheapest rival takes {spans}"
+    factors = "1.25 (forward and backward) and 1.05 (forward pass)"
+    assert claim.scale == f"one block, 256 to 16,384 points; noise up to a factor of {factors}"
     assert claim.verdict == (
-        "forward and backward: undecided at 256 and 1,024; confirmed at 4,096; **refuted** at 16,384 points "
-        "(noise: a factor of 1.25); forward pass: confirmed at 256 points (noise: a factor of 1.05)"
+        "confirmed at 4,096 points (forward and backward) and at 256 points (forward pass); "
+        "**refuted** at 16,384 points (forward and backward); undecided elsewhere"
     )
+
+
+def test_without_a_clear_rival_nothing_is_decided() -> None:
+    times = [entry("sampled", 256, 1.0), entry("dense", 256, 1.01)]
+    (claim,) = cheapest({"times": times})
+    assert claim.verdict == "undecided"
 
 
 def test_memory() -> None:
