@@ -52,6 +52,17 @@ def test_results_inside_the_folder_that_is_searched_are_not_labelled_again(tmp_p
     assert [source.name for source, _ in plan_outputs([str(tmp_path)], tmp_path / "out").todo] == ["a.ply"]
 
 
+def test_hidden_files_and_folders_of_a_searched_folder_are_left_out(tmp_path: Path) -> None:
+    """Such as those that macOS writes beside every file, which have its suffix."""
+    scans = tmp_path / ".above" / "scans"  # what is above the folder does not count
+    touch(scans / "a.ply", scans / "._a.ply", scans / ".trash" / "b.ply")
+    plan = plan_outputs([str(scans)], tmp_path / "out")
+    assert [source.name for source, _ in plan.todo] == ["a.ply"]
+    assert plan.problems == []
+    (named,) = touch(tmp_path / ".c.ply")
+    assert [source.name for source, _ in plan_outputs([named], tmp_path / "out").todo] == [".c.ply"]
+
+
 def test_problems_are_one_line_each(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     files = touch(tmp_path / "a.ply", tmp_path / "else" / "a.ply", tmp_path / "b.obj", tmp_path / "out" / "c.ply")

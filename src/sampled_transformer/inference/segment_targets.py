@@ -99,7 +99,7 @@ def _pairs(files: Sequence[str], out: Path) -> Iterator[tuple[Place | EmptyFolde
                     yield place, out / _below(name, place)
         elif os.path.isdir(name):
             path = Path(name)
-            found = sorted(one for one in path.rglob("*") if one.suffix.lower() in FORMATS and one.is_file())
+            found = sorted(one for one in path.rglob("*") if _is_scan(one.relative_to(path)) and one.is_file())
             if not found:
                 yield EmptyFolder(path, "expected scans in the folder, got none"), out
             yield from (
@@ -107,6 +107,11 @@ def _pairs(files: Sequence[str], out: Path) -> Iterator[tuple[Place | EmptyFolde
             )
         else:
             yield Path(name), out / Path(name).name
+
+
+def _is_scan(below: Path) -> bool:
+    """Whether a path below a searched folder has a known format; as in `predict`, what is hidden is left out."""
+    return below.suffix.lower() in FORMATS and not any(part.startswith(".") for part in below.parts)
 
 
 def _below(place: str, found: Place | EmptyFolder) -> str:
