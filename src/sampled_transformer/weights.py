@@ -63,8 +63,8 @@ def list_pretrained() -> list[str]:
 def find_weights(name: str | Path) -> Path:
     """The weights file for a path, a run folder, the name of weights that ship with the package, or "owner/name".
 
-    The last is a repository on the Hugging Face Hub. We ask for it only if there is no folder called "owner" here: a
-    mistyped path is no reason to ask the network.
+    The last is a repository on the Hugging Face Hub. We ask for it only if there is no folder called "owner" here, and
+    "owner" is not "runs", where our commands put runs: a mistyped path is no reason to ask the network.
     """
     if not isinstance(name, str | Path):
         raise WeightsError(f"weights: expected a name, a run folder or a file, got {type(name).__name__}")
@@ -75,7 +75,8 @@ def find_weights(name: str | Path) -> Path:
         return path
     if str(name) in list_pretrained():
         return Path(str(files("sampled_transformer") / "weights_shipped" / f"{name}.safetensors"))
-    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(name)) and not path.parent.is_dir():
+    is_repository = re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", str(name)) and path.parent != Path("runs")
+    if is_repository and not path.parent.is_dir():
         return download_weights(str(name))
     raise WeightsError(f"{_nowhere(str(name))}{did_you_mean(str(name), list_pretrained())}")
 

@@ -174,6 +174,8 @@ def test_a_mistyped_run_folder_is_not_looked_up(cache: Path, tmp_path: Path) -> 
     (tmp_path / "owner").mkdir()
     with pytest.raises(WeightsError, match=r"owner/name: no such file, run folder or shipped weights \([\w\-, ]*\)$"):
         load("owner/name")
+    with pytest.raises(WeightsError, match=r"runs/mien: no such file, run folder or shipped weights \([\w\-, ]*\)$"):
+        load("runs/mien")  # before the first run there is no folder "runs" either
 
 
 def test_a_network_that_predicts_a_number_has_its_card(regressor: Path, tmp_path: Path) -> None:
