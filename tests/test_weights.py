@@ -135,6 +135,9 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
         load_model(path)
     with pytest.raises(WeightsError, match="no such file"):
         load_model(tmp_path / "absent.safetensors")
+    (tmp_path / "pack").mkdir()  # a folder, but not that of a run
+    with pytest.raises(WeightsError, match=r"no such file; expected weights, or the folder of a run with model\.safet"):
+        describe_model(tmp_path / "pack")
 
 
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:

@@ -192,7 +192,8 @@ def _opened(path: Path, device: torch.device | str = "cpu") -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise WeightsError(f"{printable(path)}: no such file")
+        expected = f"; expected weights, or the folder of a run with {FILE}"
+        raise WeightsError(f"{printable(path)}: no such file{expected}")
     try:
         with safe_open(path, "pt", device=str(device)) as file:
             yield file
