@@ -286,6 +286,13 @@ def test_load_data_finds_packs(tmp_path):
         load_data("modelnet40")
 
 
+def test_a_file_that_is_no_pack_is_not_called_damaged(tmp_path):
+    for name, got in (("chair.off", r"\.off"), ("chair", "no suffix")):
+        (tmp_path / name).write_text("OFF")
+        with pytest.raises(DataError, match=rf"{name}: expected a folder of shapes or a pack .*, got {got}$"):
+            load_data(tmp_path / name)
+
+
 def test_packs_need_no_torch_until_a_batch_is_made():
     program = "import sys, sampled_transformer.data; assert 'torch' not in sys.modules, 'torch was imported'"
     subprocess.run([sys.executable, "-c", program], check=True)

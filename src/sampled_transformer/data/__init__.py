@@ -115,6 +115,10 @@ def load_data(source: str | Path, split: str = "train", root: str | Path | None 
     if not path.exists():
         known, hint = ", ".join(list_sources()), did_you_mean(str(source), list_sources())
         raise DataError(f"{printable(path)}: no such file, folder or data set ({known}){hint}")
+    if path.is_file() and path.suffix.lower() != ".npz":
+        got = printable(path.suffix or "no suffix")
+        expected = "a folder of shapes or a pack (a folder or an .npz file)"
+        raise DataError(f"{printable(path)}: expected {expected}, got {got}")
     if path.is_file() or any((path / f"{name}.npz").is_file() for name in SPLITS):
         return _load_pack(path, split, **options)
     return SOURCES["folder"].load(path, split, **options)
