@@ -76,6 +76,30 @@ def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert capsys.readouterr().err == "sampled-transformer: warning: strange shape\n"
 
 
+def test_a_warning_that_comes_again_is_shown_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(words: list[str]) -> None:
+        for line in ("a.off: empty", "b.off: empty", "a.off: empty"):
+            warnings.warn(line, stacklevel=1)
+            with warnings.catch_warnings():  # which makes Python forget what it has shown
+                warnings.filterwarnings("ignore", message="nothing")
+
+    monkeypatch.setattr(cli, "run", run)
+    for _ in range(2):  # in every command anew
+        assert main([]) == 0
+        shown = capsys.readouterr().err.splitlines()
+        assert shown == [f"sampled-transformer: warning: {name}.off: empty" for name in "ab"]
+
+
+def test_help_is_a_word_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["data"]):
+        assert main([*words, "--help"]) == 0
+        expected = capsys.readouterr().out
+        assert main([*words, "help"]) == 0
+        assert capsys.readouterr().out == expected
+
+
 def test_closed_pipe_is_silent():
     command = f"{sys.executable} -m sampled_transformer data info bricks | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 import io
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import IO, Any, cast
 
@@ -32,7 +32,7 @@ def run(words: Sequence[str]) -> Any:
     """Run the command that the words name; returns what it returns."""
     name, commands, summary = PROGRAM, all_commands(), DESCRIPTION
     for place, word in enumerate(words):
-        if word in ("-h", "--help"):
+        if word in ("-h", "--help", "help"):
             print(overview(name, commands, summary))
             return 0
         if word == "--version" and name == PROGRAM:
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run_to_the_end(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings(), announced_compilation(), memory_errors():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_each_once()
             result = run(arguments)
         sys.stdout.flush()  # here, where we can still ignore a closed pipe
         return result if isinstance(result, int) else 0
@@ -83,8 +83,16 @@ def _run_to_the_end(arguments: list[str]) -> int:
         return fail(str(error), 2)
 
 
-def _show_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
-    warn(str(message))
+def _show_each_once() -> Callable[..., None]:
+    """What shows warnings: every text once, since a training and its report read the same files."""
+    shown = set[str]()
+
+    def show(message: Warning | str, *_place: Any, **_more: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            warn(str(message))
+
+    return show
 
 
 if __name__ == "__main__":
