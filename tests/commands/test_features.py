@@ -35,6 +35,9 @@ def test_one_row_per_file_and_one_line_per_broken_file(
         "2 of 4 files left out: 1 damaged, 1 missing",
     ]
     assert captured.out == f"{out}: 16 features of 2 files\n"
+    single = tmp_path / "single.npz"
+    assert main(["features", str(files / "box.off"), "--weights", str(classifier), "--out", str(single)]) == 0
+    assert capsys.readouterr().out == f"{single}: 16 features of 1 file\n"
     net = load(classifier)
     with np.load(out, allow_pickle=False) as found:
         assert found["names"].tolist() == [str(files / "box.off"), str(files / "cloud.npy")]

@@ -86,13 +86,14 @@ def features(
     left_out(problems, len(found))
     if not found:
         return fail(f"{printable(out)}: not written, because no file could be read", 1)
+    counted = "1 file" if len(found) == 1 else f"{len(found)} files"
     if per_point:
         write_point_features(out, names, found)
         rows, width = sum(len(one.features) for one in found), found[0].features.shape[1]
-        print(f"{printable(out)}: {width} features of {rows} points in {len(found)} files")
+        print(f"{printable(out)}: {width} features of {rows} points in {counted}")
     else:
         write_features(out, names, found)
-        print(f"{printable(out)}: {len(found[0])} features of {len(found)} files")
+        print(f"{printable(out)}: {len(found[0])} features of {counted}")
     return int(len(found) < len(paths))
 
 
