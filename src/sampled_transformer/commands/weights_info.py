@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def weights_info(weights: str, json: bool = False) -> None:
-    """Describe trained weights: network, data, figures, and how much they bear.
+    """Describe trained weights: network, data, figures, and how much they withstand.
 
     Args:
         weights: The folder of a run, a weights file, or the name of shipped weights.
