@@ -25,8 +25,8 @@ def test_the_page_is_served_until_it_is_stopped() -> None:
             assert b"<html" in answer.read()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (out, err) == ("", "sampled-transformer: error: stopped\n")
-    assert process.returncode == 130
+    assert (out, err) == ("\n", "")  # the line said how it ends, so this is no error
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def view(
     try:
         while True:
             time.sleep(3600)
+    except KeyboardInterrupt:  # how the line above says that it ends: no error
+        print()  # after the terminal's ^C
     finally:
         visits.stop()
 
