@@ -47,7 +47,7 @@ def data_pack(
             columns: "file" (also path, filename or name; otherwise the first) has paths below the folder.
         column: Column of --targets that has the numbers (default: the only one besides the files).
         root: Folder that holds a data set given by name.
-        up: Axis that is up in the files of a folder or in a pack, which becomes z; "auto" asks the default network of
+        up: Axis that is up in the files of a folder or in a pack, which becomes z; "auto" asks the default networks of
             `predict` about some files of a folder (default: y for GLB and GLTF; other files stay as they are).
         options: Further options of a data set given by name, such as --options.variant objbg.
         strict: Fail if any file cannot be read.

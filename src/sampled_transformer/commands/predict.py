@@ -36,7 +36,7 @@ def predict(
             modelnet40-points and modelnet40-robust; the latter alone for files of few points).
         top: Number of most likely classes to show, if the network knows classes.
         samples: Cycles to average over; the spread is the standard deviation over them.
-        up: Axis that is up in the files; "auto" asks the network about all six and takes the likeliest (default: y for
+        up: Axis that is up in the files; "auto" asks about all six and takes the likeliest (default: y for
             GLB and GLTF, whose standard says so; other files as they are, where networks expect z).
         workers: Processes that read and classify; 0 does it in this one (default: one per core, at most 8).
         batch: Files per forward pass.

@@ -22,9 +22,8 @@ from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, Place, files_below
 from .prepared import Prepared, prepare_files, prepare_sides, seen_by
 from .trained import check_classifier
-from .trained_network import TrainedNetwork, load
-
-FEW = 0.75  # of the points that a network reads: a set with fewer is for its twin
+from .trained_network import TrainedNetwork, load, standing
+from .twins import has_few, joint_scores
 
 
 class Predictor:
@@ -113,12 +112,17 @@ class Predictor:
             return []
         try:
             with enough_memory(sides[0][0].name):
-                sets = self.trained.upright(sides, self.samples) if self.up == "auto" else [own[0] for own in sides]
-                return self._answers(sets, top)
+                return self._answers(self._standing(sides) if self.up == "auto" else [own[0] for own in sides], top)
         except DataError as error:
             if len(sides) == 1:
                 return [self.failure(sides[0][0].name, error)]
             return [answer for own in sides for answer in self._ask([own], top)]
+
+    def _standing(self, sides: list[list[Prepared]]) -> list[Prepared]:
+        """Each set with the axis up that all networks that are asked about it find likeliest."""
+        if self._twin is None:
+            return self.trained.upright(sides, self.samples)
+        return standing(sides, joint_scores(self.trained, self._twin.trained, sides, self.samples))
 
     def _answers(self, sets: list[Prepared], top: int) -> list[Answer | Measurement]:
         if self.target is not None:
@@ -137,7 +141,7 @@ class Predictor:
         a stranger need not notice it.
         """
         first, second = short_name(self.trained.name), short_name(twin.trained.name)
-        enough = [number for number, one in enumerate(sets) if one.draw.shape.distinct >= FEW * self._view.points]
+        enough = [number for number, one in enumerate(sets) if not has_few(one)]
         asked = self._classes([sets[number] for number in enough], top) if enough else []
         own = dict(zip(enough, asked, strict=True))
         answers = []

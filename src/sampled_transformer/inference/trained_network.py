@@ -77,6 +77,15 @@ def upright_scores(found: Probabilities, axes: Sequence[str | None], own: str = 
     return scores if found.familiar is None else scores + 2 * found.familiar
 
 
+def standing(sides: Sequence[Sequence[Prepared]], scores: Sequence[np.ndarray]) -> list[Prepared]:
+    """Of several ways to prepare each set, the one with the highest score, which says so; of equal ones the first."""
+    chosen = []
+    for own, found in zip(sides, scores, strict=True):
+        best = own[int(found.argmax())]
+        chosen.append(replace(best, notes=(*best.notes, f"{best.up} taken for up, the likeliest of {len(own)}")))
+    return chosen
+
+
 class Values(NamedTuple):
     """Predicted numbers of one set, floats, or of several, arrays (sets,), in the target's own unit."""
 
@@ -194,14 +203,14 @@ class TrainedNetwork:
 
         See `upright_scores`; probabilities are means over the cycles. Of equally likely ones it is the first.
         """
+        return standing(sides, self.side_scores(sides, samples))
+
+    def side_scores(self, sides: Sequence[Sequence[Prepared]], samples: int = 8) -> list[np.ndarray]:
+        """The `upright_scores` of several ways to prepare each set, one array per set."""
         self.check_sure()
-        found = self.probabilities([one for own in sides for one in own], samples=samples)
-        scores = upright_scores(found, [one.up for own in sides for one in own], self.view.up)
-        chosen = []
-        for own in sides:
-            best, scores = own[int(scores[: len(own)].argmax())], scores[len(own) :]
-            chosen.append(replace(best, notes=(*best.notes, f"{best.up} taken for up, the likeliest of {len(own)}")))
-        return chosen
+        flat = [one for own in sides for one in own]
+        scores = upright_scores(self.probabilities(flat, samples=samples), [one.up for one in flat], self.view.up)
+        return np.split(scores, np.cumsum([len(own) for own in sides])[:-1])
 
     def check_sure(self) -> None:
         """Refuse to find out which axis is up with a network that gives no probabilities."""

@@ -34,7 +34,7 @@ class DataOptions:
         validation: Share of the training split, of each class, to hold out, to choose model-best.safetensors on, and to
             fit honest probabilities on, as `calibrate` does.
         batch: Shapes per training step and device.
-        up: Axis that is up in the files of a folder, which are turned to z up; "auto" asks the default network of
+        up: Axis that is up in the files of a folder, which are turned to z up; "auto" asks the default networks of
             `predict` about some of them (default: as the format says, or else z).
     """
 
