@@ -131,6 +131,19 @@ def test_a_mesh_is_the_set_of_its_triangles() -> None:
     assert canonical_mesh(Mesh(mesh.vertices * [1, 2, 1], mesh.faces))[1] != digest
 
 
+def test_thin_triangles_may_begin_at_any_corner() -> None:
+    """Two corners of each of the last four triangles are one vertex, or share a cell of the grid."""
+    mesh = trimesh.creation.box((1, 2, 3))
+    vertices = np.concatenate([mesh.vertices, mesh.vertices[:2] + 1e-9])
+    thin = np.array([[0, 0, 5], [3, 3, 3], [0, 8, 5], [1, 4, 9]])
+    faces = np.concatenate([mesh.faces, thin])
+    one, digest = canonical_mesh(Mesh(vertices, faces))
+    for turn in (1, 2):
+        two, other = canonical_mesh(Mesh(vertices, np.concatenate([mesh.faces, np.roll(thin, turn, 1)])[::-1]))
+        assert digest == other
+        np.testing.assert_array_equal(one.vertices[one.faces], two.vertices[two.faces])
+
+
 @pytest.mark.parametrize("count", [1, 64, 500, 2000])
 @pytest.mark.parametrize("with_normals", [False, True])
 def test_points_on_disk_are_drawn_as_those_in_memory(

@@ -120,12 +120,12 @@ def canonical_mesh(mesh: Mesh) -> tuple[Mesh, int]:
 
     Every triangle begins at the corner with the smallest hash; which side is outside does not change.
     """
-    corners = row_keys(cells(mesh.vertices))[mesh.faces]  # (m, 3)
-    turn = (corners.argmin(1)[:, None] + np.arange(3)) % 3
+    corners, exact = row_keys(cells(mesh.vertices))[mesh.faces], row_keys(mesh.vertices)  # (m, 3), (n,)
+    turn = (_first_corners(corners, exact[mesh.faces])[:, None] + np.arange(3)) % 3
     rows = np.arange(len(turn))[:, None]
     faces, corners = mesh.faces[rows, turn], corners[rows, turn]
     keys = _joined(corners)
-    order = np.lexsort((_joined(row_keys(mesh.vertices)[faces]), keys))  # exact corners order triangles of equal cells
+    order = np.lexsort((_joined(exact[faces]), keys))  # exact corners order triangles of equal cells
     places = np.arange(1, len(keys) + 1, dtype=np.uint64)
     return Mesh(mesh.vertices, faces[order]), int(_mix(keys[order] ^ _mix(places)).sum(dtype=np.uint64))
 
@@ -138,6 +138,26 @@ def _own_keys(points: np.ndarray, normals: np.ndarray | None, seed: int) -> np.n
         exact = row_keys(points)
         keys = _tell_copies_apart(keys, exact if normals is None else _mix(exact ^ row_keys(normals)))
     return keys
+
+
+def _first_corners(corners: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Where each triangle begins, (m,): at its smallest key, and of equal ones at that with the smaller keys after it.
+
+    A triangle has equal keys if it is so thin that two corners share a cell. Then we compare what follows, and at last
+    the exact keys, so that it does not matter which corner a file names first.
+    """
+    first: np.ndarray = corners.argmin(1)
+    thin = np.flatnonzero((corners == corners.min(1, keepdims=True)).sum(1) > 1)
+    keys = np.concatenate([corners[thin], exact[thin]], 1).reshape(-1, 2, 3)
+    best, rows = keys.reshape(-1, 6), np.arange(len(thin))
+    first[thin] = 0
+    for turn in (1, 2):
+        other = np.roll(keys, -turn, 2).reshape(-1, 6)
+        column = (other != best).argmax(1)  # the first that differs
+        smaller = other[rows, column] < best[rows, column]
+        best = np.where(smaller[:, None], other, best)
+        first[thin[smaller]] = turn
+    return first
 
 
 def _joined(corners: np.ndarray) -> np.ndarray:
