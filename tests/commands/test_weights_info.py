@@ -39,6 +39,16 @@ def test_robustness_is_not_asked_of_labels_per_point(tmp_path: Path, capsys: pyt
     assert "Robustness" not in text
 
 
+@pytest.mark.parametrize("name", ["modelnet40-mae", "mixtures", "brick-parts"])
+def test_robustness_is_not_asked_of_networks_that_cannot_be_measured(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["weights", "info", name]) == 0
+    text = capsys.readouterr().out
+    assert "Robustness" not in text
+    assert "calibrate" not in text
+
+
 def test_wrong_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["weights", "info", "brick"]) == 2
     assert "did you mean 'bricks'" in capsys.readouterr().err

@@ -47,6 +47,13 @@ def test_notes_of_another_type_are_named(notes: dict, message: str) -> None:
         facts(Description("basic", {}, (), notes), "x")
 
 
+def test_who_gives_no_class_to_a_set_has_nothing_to_calibrate() -> None:
+    notes = {"figures": {"train_loss": 1.0}}
+    for model in ("mae", "segmenter", "set-transformer-mixture"):
+        assert "Probabilities" not in facts(Description(model, {}, ("a", "b"), notes), "x")
+    assert "Probabilities" in facts(Description("basic", {}, ("a", "b"), notes), "x")
+
+
 def test_labels_per_point_have_a_mean_iou() -> None:
     figures = {"test_mean_iou": 0.625, "test_accuracy": 0.9}
     found = facts(Description("segmenter", {}, (), {"figures": figures}), "x")

@@ -13,7 +13,7 @@ def weights_info(weights: str, json: bool = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from ..inference.card import facts
+    from ..inference.card import facts, is_classifier
     from ..inference.robustness import card_lines
     from ..support.printable import printable
     from ..weights import describe_model
@@ -27,7 +27,7 @@ def weights_info(weights: str, json: bool = False) -> None:
     for title, value in facts(description, weights).items():
         print(f"  {title}: {printable(value)}")
     borne = card_lines(description.notes)
-    if not borne and description.model == "segmenter":
+    if not borne and not is_classifier(description, weights):
         return
     if not borne:
         print("  Robustness: not measured (`sampled-transformer evaluate WEIGHTS --robustness --save_card`)")

@@ -31,6 +31,12 @@ def facts(description: Description, name: str) -> dict[str, str]:
     return {title: str(value) for title, value in found.items() if value is not None}
 
 
+def is_classifier(description: Description, name: str) -> bool:
+    """Whether the network gives a class to a whole set: what `calibrate` and `evaluate --robustness` can measure."""
+    others = description.model in ("mae", "segmenter") or description.model.endswith("-mixture")
+    return not others and target_of(description, name) is None
+
+
 def _honesty(description: Description, name: str) -> dict[str, str]:
     """What `calibrate` stored, as facts of a card."""
     facts = {}
@@ -42,6 +48,6 @@ def _honesty(description: Description, name: str) -> dict[str, str]:
     if alarms is not None:
         facts["Says what is unfamiliar"] = f"with a false-alarm rate of {100 * alarms:g} %"
     figures = Section(description, "figures", name)
-    if not facts and description.classes and figures.number("test_mean_iou") is None and figures.values:
+    if not facts and description.classes and figures.values and is_classifier(description, name):
         facts["Probabilities"] = "not calibrated, and unfamiliar files pass unnoticed (`calibrate` changes both)"
     return facts

@@ -1,4 +1,4 @@
-"""How much a trained classifier bears: accuracy against the severity of each corruption, on the test split.
+"""How much a trained classifier withstands: accuracy against the severity of each corruption, on the test split.
 
 Every shape is treated as `predict` treats a file: corrupt all stored points, take as many as the network reads, and
 normalise. A corruption draws the same random numbers at each of its severities, whatever the batch.
