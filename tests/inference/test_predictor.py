@@ -154,6 +154,56 @@ def test_a_set_is_unfamiliar_if_it_is_to_any_of_two_networks(tmp_path, files, fi
     assert answer.strangeness == (None if strangest is None else pytest.approx(strangest))
 
 
+def test_the_surer_answer_is_softened_after_it_was_chosen(tmp_path, files):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    network, description = load_model(second)
+    softened = set()
+    for factor in (1e-3, 10.0):  # the second network is less sure than the first, then surer
+        with torch.no_grad():
+            network.head.weight.mul_(factor)
+        plain, told = (
+            {**description.notes, "calibration": {"temperature": 1.0, "beside": beside}}
+            for beside in ({"another": 5.0}, {"first": 2.0})
+        )
+        save_model(network, second, replace(description, notes=plain))
+        before = Predictor(first, samples=1, twin=second).answer(files / "mesh.off", top=3)
+        save_model(network, second, replace(description, notes=told))
+        after = Predictor(first, samples=1, twin=second).answer(files / "mesh.off", top=3)
+        assert after.weights == before.weights
+        assert [row["class"] for row in after.classes] == [row["class"] for row in before.classes]
+        roots = [row["probability"] ** 0.5 for row in before.classes]  # of all classes
+        expected = [root / sum(roots) for root in roots]
+        assert [row["probability"] for row in after.classes] == pytest.approx(expected)
+        softened.add(after.weights)
+        with torch.no_grad():
+            network.head.weight.mul_(1e3)
+    assert softened == {"first", "second"}
+
+
+def test_sets_of_few_points_are_not_softened(tmp_path):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    network, description = load_model(second)
+    notes = {**description.notes, "calibration": {"temperature": 1.0, "beside": {"first": 2.0}}}
+    save_model(network, second, replace(description, notes=notes))
+    generator = np.random.default_rng(0)
+    for count in (23, 24):  # of 32
+        np.save(tmp_path / f"{count}.npy", generator.normal(size=(count, 3)))
+    few, enough = Predictor(first, samples=1, twin=second).answers([tmp_path / "23.npy", tmp_path / "24.npy"])
+    alone = Predictor(second, samples=1).answers([tmp_path / "23.npy", tmp_path / "24.npy"])
+    assert few.classes == alone[0].classes
+    assert enough.classes != alone[1].classes
+
+
+@pytest.mark.parametrize("beside", [3, {"first": "2"}, {"first": True}, {"first": 0.0}, {"first": float("nan")}])
+def test_nonsense_about_the_surer_answer_is_refused(tmp_path, beside):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    network, description = load_model(second)
+    notes = {**description.notes, "calibration": {"temperature": 1.0, "beside": beside}}
+    save_model(network, second, replace(description, notes=notes))
+    with pytest.raises(WeightsError, match=r"expected temperatures of 0.05 to 20 in its note calibration.beside, got"):
+        Predictor(first, samples=1, twin=second)
+
+
 def test_sets_of_few_points_are_for_the_twin(tmp_path):
     first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
     network, description = load_model(second)

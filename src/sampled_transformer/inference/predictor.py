@@ -22,8 +22,8 @@ from .answers import Answer, Measurement, failure
 from .places import EmptyFolder, Place, files_below
 from .prepared import Prepared, prepare_files, prepare_sides, seen_by
 from .trained import check_classifier
-from .trained_network import TrainedNetwork, load, standing
-from .twins import has_few, joint_scores
+from .trained_network import Probabilities, TrainedNetwork, load, standing
+from .twins import has_few, joint_scores, softening
 
 
 class Predictor:
@@ -53,6 +53,7 @@ class Predictor:
         check_up(up, auto=True)
         self.samples, self.trained, self.up = samples, load(weights, device, batch=batch), up
         self._twin: Predictor | None = None
+        self.softening = 1.0
         self.target = self.trained.target
         if up == "auto":
             self.trained.check_sure()
@@ -65,6 +66,7 @@ class Predictor:
         self._twin = None if twin is None else Predictor(twin, samples, device, batch)
         if self._twin is not None:
             check_twins(self.trained, self._twin.trained)
+            self.softening = softening(self._twin.trained, short_name(self.trained.name))
 
     @cached_property
     def _view(self) -> View:
@@ -137,26 +139,32 @@ class Predictor:
     def _surer(self, twin: Predictor, sets: list[Prepared], top: int) -> list[Answer]:
         """Of the answers of two networks, the one with the higher probability; of sets of few points, the twin's.
 
-        A set is unfamiliar if it is to any network that was asked, see `_known_to_all`: what answers surely about
-        a stranger need not notice it.
+        The surer of two is too sure, so its probabilities are softened afterwards, see `softening`. A set is
+        unfamiliar if it is to any network that was asked, see `_known_to_all`: what answers surely about a stranger
+        need not notice it.
         """
         first, second = short_name(self.trained.name), short_name(twin.trained.name)
         enough = [number for number, one in enumerate(sets) if not has_few(one)]
-        asked = self._classes([sets[number] for number in enough], top) if enough else []
-        own = dict(zip(enough, asked, strict=True))
-        answers = []
-        for number, other in enumerate(twin._classes([seen_by(twin._view, one) for one in sets], top)):
-            mine = own.get(number)
-            answer = replace(other, weights=second)
-            if mine is not None:
-                if mine.classes[0]["probability"] >= other.classes[0]["probability"]:
-                    answer = replace(mine, weights=first)
-                answer = _known_to_all(answer, [(self.trained, mine), (twin.trained, other)])
-            answers.append(answer)
+        others = [seen_by(twin._view, one) for one in sets]
+        found = twin.trained.probabilities(others, samples=self.samples)
+        answers = [replace(answer, weights=second) for answer in twin._written(others, found, top)]
+        if not enough:
+            return answers
+        asked = [sets[number] for number in enough]
+        mine = self.trained.probabilities(asked, samples=self.samples)
+        own, softer = (one.softened(self.softening) for one in (mine, found))
+        rows = zip(enough, self._written(asked, own, top), mine.mean.max(1) >= found.mean[enough].max(1), strict=True)
+        soft = twin._written(others, softer, top)
+        for number, answer, surer in rows:
+            chosen = replace(answer, weights=first) if surer else replace(soft[number], weights=second)
+            both = [(self.trained, answer), (twin.trained, soft[number])]
+            answers[number] = _known_to_all(chosen, both)
         return answers
 
     def _classes(self, sets: list[Prepared], top: int) -> list[Answer]:
-        found = self.trained.probabilities(sets, samples=self.samples)
+        return self._written(sets, self.trained.probabilities(sets, samples=self.samples), top)
+
+    def _written(self, sets: list[Prepared], found: Probabilities, top: int) -> list[Answer]:
         nothing = [None] * len(sets)  # weights without statistics of their training shapes claim nothing
         familiar = nothing if found.familiar is None else found.familiar.tolist()
         strangeness = nothing if found.strangeness is None else found.strangeness.tolist()

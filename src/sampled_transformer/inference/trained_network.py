@@ -64,6 +64,14 @@ class Probabilities(NamedTuple):
         order = np.argsort(-self.mean, kind="stable")[:count].tolist()
         return [Candidate(self.classes[i], float(self.mean[i]), float(self.spread[i])) for i in order]
 
+    def softened(self, temperature: float) -> Probabilities:
+        """The probabilities p^(1 / T) / sum p^(1 / T): those of logits divided by T. Spreads change in proportion."""
+        if temperature == 1:
+            return self
+        powers = self.mean ** (1 / temperature)
+        mean = powers / powers.sum(-1, keepdims=True)
+        return self._replace(mean=mean, spread=self.spread * mean / np.maximum(self.mean, np.finfo(mean.dtype).tiny))
+
 
 def upright_scores(found: Probabilities, axes: Sequence[str | None], own: str = "z") -> np.ndarray:
     """How likely it is that each of several sets stands upright, (sets,), if these axes are taken for up.

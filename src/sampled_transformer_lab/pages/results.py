@@ -31,6 +31,7 @@ from .softened import softened_section
 from .speed import speed_section
 from .strange_files import files_section
 from .summary import Rows, lenders, readme_table, summary_table
+from .surer_answer import surer_section
 
 SECTIONS: dict[str, Callable[[Study, list[Measured]], list[str]]] = {
     "calibration": calibration_section,
@@ -68,6 +69,7 @@ TITLES = {
     "calibration": "Calibration",
     "robustness": "What the weights withstand",
     "predict": "Imperfect files",
+    "surer-answer": "How sure predict is",
     "point-order": "Order of the points",
     "agreement": "Shapes that networks share",
     "monte-carlo": "From sampled to dense",
@@ -140,6 +142,7 @@ def results_pages(results: Path) -> dict[str, str]:
         ("softened", "theory/softened.json", softened_section),
         ("practice", "theory/practice.json", practice_section),
         ("predict", "predict/files.json", files_section),
+        ("surer-answer", "predict/surer.json", surer_section),
         ("peers", "peers/contest.json", peers_section),
         ("parts", "peers/parts.json", parts_section),
     ):

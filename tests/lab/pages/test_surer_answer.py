@@ -1,0 +1,23 @@
+"""The page about how sure `predict` is shows every way to ask, and what was fitted."""
+
+from __future__ import annotations
+
+from sampled_transformer_lab.pages.surer_answer import surer_section
+
+
+def test_errors_of_every_way() -> None:
+    figures = {"accuracy": 0.9, "probability": 0.95, "chance": 0.01, "log_loss": 0.3}
+    ways = {"one": {**figures, "error": 0.02}, "both, the default": {**figures, "error": 0.031}}
+    rows = [
+        {"corruption": name, "severity": severity, "shapes": 2468, **ways}
+        for name, severity in (("clean", 0.0), ("outliers", 0.1))
+    ]
+    lines = surer_section({"fitted": {"temperature": 1.0916, "shapes": 489}, "rows": rows, "command": "python -m this"})
+    heads = (
+        "| files | shapes | `one` | both, the default | by chance | right %, default | mean probability %, default |"
+    )
+    assert heads in lines
+    assert "| clean | 2,468 | 2.0 | 3.1 | 1.0 | 90.0 | 95.0 |" in lines
+    assert "| outliers, share 0.1 | 2,468 | 2.0 | 3.1 | 1.0 | 90.0 | 95.0 |" in lines
+    assert "T = 1.092, fitted on the 489 training shapes" in lines[0]
+    assert "python -m this" in lines
