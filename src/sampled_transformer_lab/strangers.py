@@ -31,6 +31,7 @@ LETTERS = {
     "X": [(0, 0, 1, 2), (0, 2, 1, 0)],
     "Z": [(0, 2, 1.2, 2), (1.2, 2, 0, 0), (0, 0, 1.2, 0)],
 }
+WITHOUT_NORMALS = "own test shapes as they are, without normals"
 
 
 def strangers(own: list[np.ndarray], random: np.random.Generator, count: int = COUNT) -> Iterator[tuple[str, Any]]:
@@ -112,6 +113,8 @@ def measure(weights: str, root: str | None = None, count: int = COUNT) -> dict[s
     if own_data != "bricks":
         bricks = load_data("bricks", "test")
         kinds["LDraw parts"] = list(bricks.batch(np.sort(random.permutation(len(bricks))[:count])).points.numpy())
+    if net.view.normals:  # strangers have none, and estimated normals alone make a shape strange
+        kinds[WITHOUT_NORMALS] = list(batch.points.double().numpy())
     for kind, sets in kinds.items():
         found = net.probabilities(sets, samples=1)
         both = torch.from_numpy(np.concatenate([found.strangeness, known]))

@@ -12,7 +12,17 @@ from sampled_transformer.data import write_pack
 from sampled_transformer.inference.calibrate import calibrate
 from sampled_transformer.models import create_model
 from sampled_transformer.weights import Description, save_model
-from sampled_transformer_lab.strangers import LETTERS, POINTS, half, letter, main, measure, on_floor, strangers
+from sampled_transformer_lab.strangers import (
+    LETTERS,
+    POINTS,
+    WITHOUT_NORMALS,
+    half,
+    letter,
+    main,
+    measure,
+    on_floor,
+    strangers,
+)
 
 SMALL = {"dim": 16, "heads": 2, "hidden": 16, "embedding": 8}
 
@@ -83,7 +93,8 @@ def test_what_was_measured_is_added_to_what_is_known(weights: str, tmp_path: Pat
         found = json.loads((tmp_path / "mine.json").read_text())
         assert found["commands"] == ["train", "python -m sampled_transformer_lab.strangers mine"]
     assert found["seconds"] == 3
-    assert len(found["strangers"]) == 9
+    assert len(found["strangers"]) == 10  # one kind more, since this network reads normals
+    assert WITHOUT_NORMALS in found["strangers"]
     assert all(0 <= row["unfamiliar"] <= 1 and 0 <= row["area"] <= 1 for row in found["strangers"].values())
     assert found["calibration"]["after"].keys() == {"one pass", "averaged over 8 cycles"}
     assert found["familiarity"]["alarms"] == 0.05

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..strangers import WITHOUT_NORMALS
 from .markdown import commands, table
 
 
@@ -56,6 +57,7 @@ def honesty(entry: dict[str, Any]) -> list[str]:
     ]
     rows = [[kind, f"{100 * row['unfamiliar']:.0f}", f"{row['area']:.3f}"] for kind, row in entry["strangers"].items()]
     sets = next(iter(entry["strangers"].values()))["sets"]
+    estimated = ", whose normals are estimated" if WITHOUT_NORMALS in entry["strangers"] else ""
     return [
         f"Calibration error in points, with the temperature {found['temperature']:.3f} that was fitted on held-out "
         "training shapes. A network whose probabilities are all true has the error of the last column on so many "
@@ -64,7 +66,8 @@ def honesty(entry: dict[str, Any]) -> list[str]:
         *table(["way to ask", "without temperature", "with it", "by chance"], errors),
         "",
         f"{100 * alarms['unfamiliar']:.1f} % of the test shapes are called unfamiliar, false alarms; the threshold is "
-        f"that of {100 * alarms['alarms']:g} % of the held-out training shapes. Of {sets} strangers per kind:",
+        f"that of {100 * alarms['alarms']:g} % of the held-out training shapes. Of {sets} strangers per "
+        f"kind{estimated}:",
         "",
         *table(["strangers", "called unfamiliar %", "area under the ROC curve"], rows),
         "",
