@@ -1,9 +1,9 @@
-"""How honest the surer answer of the two networks is that `predict` asks, and the temperature that makes it so.
+"""How honest the answers of the two networks are that `predict` asks, and the temperatures that make them so.
 
-Each of both is calibrated, but the larger of two probabilities is too large on average. `python -m
-sampled_transformer_lab.surer_answer ROOT` fits one more temperature on the training shapes of ModelNet40 that both
-networks held out, keeps it in the weights of the twin, and measures on test shapes what `predict` then says about
-files; it writes results/predict/surer.json.
+Each of both is calibrated, but the larger of two probabilities is too large on average, and so is what one of them says
+about few points. `python -m sampled_transformer_lab.surer_answer ROOT` fits a temperature for each case on the training
+shapes of ModelNet40 that both networks held out, keeps them in the weights of the twin, and measures on test shapes
+what `predict` then says about files; it writes results/predict/surer.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sampled_transformer.inference.calibration import reliability
 from sampled_transformer.inference.defaults import DEFAULT_TWIN, DEFAULT_WEIGHTS
 from sampled_transformer.inference.predictor import Predictor, predict
 from sampled_transformer.inference.temperature import NOTE, fit_temperature
-from sampled_transformer.inference.twins import SOFTENED
+from sampled_transformer.inference.twins import OF_FEW, SOFTENED
 from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 from sampled_transformer.training.loading import hold_out
@@ -33,7 +33,15 @@ from sampled_transformer.weights import add_notes, describe_model, find_weights
 
 from .strange_files import SEED, SHAPES, corrupted, save
 
-CORRUPTED = (("points", 256.0), ("noise", 0.02), ("outliers", 0.1), ("half_space", 0.5))
+SPARSE = (64, 128, 256, 512)  # points of the held-out shapes that the temperature of few points is fitted on
+CORRUPTED = (
+    ("points", 128.0),
+    ("points", 256.0),
+    ("points", 512.0),
+    ("noise", 0.02),
+    ("outliers", 0.1),
+    ("half_space", 0.5),
+)
 
 
 def held_out(train: Pack, names: Sequence[str] = (DEFAULT_WEIGHTS, DEFAULT_TWIN)) -> Pack:
@@ -64,19 +72,39 @@ def asking(*, both: bool = True, weights: str = DEFAULT_WEIGHTS) -> Predictor:
 
 
 def fit(held: Pack) -> dict[str, Any]:
-    """The temperature of the surer answer with the smallest log loss on held-out shapes."""
-    raw, predictor = held.batch(slice(None)), asking()
-    assert raw.labels is not None
-    predictor.softening = 1.0
-    found = answered(predictor, list(raw.points.numpy()), held.classes)
-    tiny = torch.finfo(torch.float32).tiny
-    return {"temperature": fit_temperature(found.clamp(min=tiny).log()[None], raw.labels), "shapes": len(held)}
+    """The temperatures with the smallest log loss on held-out shapes: of the surer answer, and of few points."""
+    predictor, labels = asking(), held.batch(slice(None)).labels
+    assert labels is not None
+    predictor.softening = predictor.softening_of_few = 1.0
+    filled, sparse, rows = asking(both=False, weights=DEFAULT_TWIN), [], []
+    for count in SPARSE:
+        clouds = reduced(held, count)
+        ways = {"as they are": predictor, "filled up": filled}
+        found = {way: answered(one, clouds, held.classes) for way, one in ways.items()}
+        rows.append({"points": count, **{way: reliability(one, labels)["accuracy"] for way, one in found.items()}})
+        sparse.append(found["as they are"])
+    whole = answered(predictor, list(held.batch(slice(None)).points.numpy()), held.classes)
+    return {
+        "temperature": fit_temperature(_logits(whole), labels),
+        "of_few": fit_temperature(_logits(torch.cat(sparse)), labels.repeat(len(SPARSE))),
+        "shapes": len(held),
+        "sparse": rows,
+    }
+
+
+def reduced(held: Pack, count: int) -> list[Any]:
+    """Random points of every shape."""
+    return corrupted(held.batch(slice(None)).points, "points", count, torch.Generator().manual_seed(SEED))
+
+
+def _logits(probabilities: Tensor) -> Tensor:
+    return probabilities.clamp(min=torch.finfo(torch.float32).tiny).log()[None]
 
 
 def measure(test: Pack, shapes: int = SHAPES) -> list[dict[str, Any]]:
     """The calibration error of what `predict` says, softened and not, on all clean test shapes and corrupted ones."""
     plain = asking()
-    plain.softening = 1.0
+    plain.softening = plain.softening_of_few = 1.0
     ways = {
         DEFAULT_WEIGHTS: asking(both=False),
         DEFAULT_TWIN: asking(both=False, weights=DEFAULT_TWIN),
@@ -102,7 +130,7 @@ def main(root: str | None = None, out: Path = Path("results/predict/surer.json")
     fitted = fit(held_out(load_data("modelnet40", "train", root)))
     path = find_weights(DEFAULT_TWIN)
     kept = dict(describe_model(path).notes[NOTE])
-    add_notes(path, {NOTE: {**kept, SOFTENED: {DEFAULT_WEIGHTS: fitted["temperature"]}}})
+    add_notes(path, {NOTE: {**kept, SOFTENED: {DEFAULT_WEIGHTS: fitted["temperature"], OF_FEW: fitted["of_few"]}}})
     result = {
         "command": "python -m sampled_transformer_lab.surer_answer ROOT",
         "fitted": fitted,

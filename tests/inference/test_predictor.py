@@ -180,18 +180,18 @@ def test_the_surer_answer_is_softened_after_it_was_chosen(tmp_path, files):
     assert softened == {"first", "second"}
 
 
-def test_sets_of_few_points_are_not_softened(tmp_path):
+def test_sets_of_few_points_have_a_temperature_of_their_own(tmp_path):
     first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
     network, description = load_model(second)
-    notes = {**description.notes, "calibration": {"temperature": 1.0, "beside": {"first": 2.0}}}
-    save_model(network, second, replace(description, notes=notes))
-    generator = np.random.default_rng(0)
-    for count in (23, 24):  # of 32
-        np.save(tmp_path / f"{count}.npy", generator.normal(size=(count, 3)))
-    few, enough = Predictor(first, samples=1, twin=second).answers([tmp_path / "23.npy", tmp_path / "24.npy"])
-    alone = Predictor(second, samples=1).answers([tmp_path / "23.npy", tmp_path / "24.npy"])
-    assert few.classes == alone[0].classes
-    assert enough.classes != alone[1].classes
+    np.save(tmp_path / "23.npy", np.random.default_rng(0).normal(size=(23, 3)))  # of 32
+    found = []
+    for beside in ({"first": 3.0}, {"first": 3.0, "few points": 2.0}):
+        notes = {**description.notes, "calibration": {"temperature": 1.0, "beside": beside}}
+        save_model(network, second, replace(description, notes=notes))
+        answer = Predictor(first, samples=1, twin=second).answer(tmp_path / "23.npy", top=3)
+        found.append([row["probability"] for row in answer.classes])
+    roots = [probability**0.5 for probability in found[0]]
+    assert found[1] == pytest.approx([root / sum(roots) for root in roots])
 
 
 @pytest.mark.parametrize("beside", [3, {"first": "2"}, {"first": True}, {"first": 0.0}, {"first": float("nan")}])
@@ -217,8 +217,42 @@ def test_sets_of_few_points_are_for_the_twin(tmp_path):
     files = [tmp_path / name for name in ("23.npy", "24.npy", "padded.npy")]
     answers = Predictor(first, samples=1, twin=second).answers(files)
     assert [answer.weights for answer in answers] == ["second", "first", "second"]
-    assert answers[0].classes == Predictor(second, samples=1).answer(tmp_path / "23.npy").classes
-    assert answers[0].notes == ["only 23 points; repeated some to get the 32 the network reads"]
+    usual = "where the network usually reads 32"
+    assert answers[0].notes == [f"only 23 points, {usual}"]
+    assert answers[2].notes == [f"only 23 points that differ, {usual}"]
+
+
+@pytest.mark.parametrize(("count", "read"), [(23, 23), (9, 9), (8, 8), (5, 8)])
+def test_few_points_are_read_once_each_but_for_very_few(tmp_path, count, read):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    network, description = load_model(second)
+    smaller = replace(description, notes={"data": {"preset": "bricks", "points": read}})
+    save_model(network, tmp_path / "smaller.safetensors", smaller)
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(count, 3)))
+    answer = Predictor(first, samples=1, twin=second).answer(tmp_path / "few.npy", top=3)
+    expected = Predictor(tmp_path / "smaller.safetensors", samples=1).answer(tmp_path / "few.npy", top=3)
+    assert [row["class"] for row in answer.classes] == [row["class"] for row in expected.classes]
+    shares = [row["probability"] for row in expected.classes]
+    assert [row["probability"] for row in answer.classes] == pytest.approx(shares, abs=1e-6)
+    filled = "; repeated some to get 8" * (count < read)
+    assert answer.notes == [f"only {count} points, where the network usually reads 32{filled}"]
+
+
+def test_sets_of_several_small_sizes_keep_their_places(tmp_path):
+    first, second = (save(tmp_path / name, normals=False) for name in ("first.safetensors", "second.safetensors"))
+    generator = np.random.default_rng(0)
+    files = []
+    for number, count in enumerate((9, 40, 20, 9, 5, 20, 32)):
+        files.append(tmp_path / f"{number}.npy")
+        np.save(files[-1], generator.normal(size=(count, 3)))
+    both = Predictor(first, samples=1, batch=7, twin=second)
+    together = both.answers(files, top=3)
+    assert [answer.file for answer in together] == [str(path) for path in files]
+    for path, answer in zip(files, together, strict=True):
+        alone = both.answer(path, top=3)
+        assert (answer.weights, answer.notes) == (alone.weights, alone.notes)
+        shares = [row["probability"] for row in alone.classes]
+        assert [row["probability"] for row in answer.classes] == pytest.approx(shares, abs=1e-6)
 
 
 def test_twins_know_the_same_classes_and_read_the_same(tmp_path):

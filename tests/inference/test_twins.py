@@ -13,7 +13,7 @@ from sampled_transformer.inference.defaults import DEFAULT_TWIN, DEFAULT_WEIGHTS
 from sampled_transformer.inference.predictor import Predictor
 from sampled_transformer.inference.prepared import Prepared, prepare_sides, seen_by
 from sampled_transformer.inference.trained_network import TrainedNetwork, load
-from sampled_transformer.inference.twins import has_few, joint_scores
+from sampled_transformer.inference.twins import as_few, has_few, joint_scores
 from sampled_transformer.inference.upright import folder_up
 from sampled_transformer.weights import find_weights
 
@@ -42,6 +42,27 @@ def test_few_points_are_for_the_twin_alone(nets: list[TrainedNetwork]) -> None:
     found = joint_scores(first, twin, [*few, *many], 1)
     np.testing.assert_allclose(found[0], others[0], atol=1e-6)
     np.testing.assert_allclose(found[1], (others[1] + first.side_scores(many, 1)[0]) / 2, atol=1e-6)
+
+
+def test_few_points_are_unfamiliar_if_they_are_so_as_they_are_and_filled_up(
+    tmp_path: Path, nets: list[TrainedNetwork]
+) -> None:
+    twin = nets[1]
+    both = Predictor(find_weights(DEFAULT_WEIGHTS), 1, "cpu", twin=find_weights(DEFAULT_TWIN))
+    seen = set()
+    for count in (64, 128, 256, 300, 512):
+        for shape, points in {
+            "cone": cone(count, "z"),
+            "noise": np.random.default_rng(0).normal(size=(count, 3)),
+        }.items():
+            np.save(tmp_path / f"{shape}.npy", points)
+            filled = prepare_sides(twin.view, points)[0][0][0]
+            judged = [twin.probabilities(one, samples=1) for one in (as_few(twin.view, filled), filled)]
+            answer = both.answer(tmp_path / f"{shape}.npy")
+            assert answer.familiar is any(found.familiar for found in judged)
+            assert answer.strangeness == pytest.approx(min(found.strangeness for found in judged))
+            seen.add(tuple(found.familiar for found in judged))
+    assert len(seen) > 2  # the two ways differ
 
 
 @pytest.mark.parametrize("up", ["y", "-x"])

@@ -50,10 +50,13 @@ def test_what_is_fitted_does_not_depend_on_what_was_fitted_before(pack: Pack) ->
     fitted = fit(pack)
     assert fitted["shapes"] == 6
     assert fitted["temperature"] > 1  # noise is no chair, whoever is sure of it
+    assert fitted["of_few"] > 1
 
 
 def test_a_row_per_corruption(pack: Pack) -> None:
     rows = measure(pack, 2)
     assert [(row["corruption"], row["shapes"]) for row in rows][:2] == [("clean", 6), ("points", 2)]
-    few = rows[1]  # one network alone answers about these
-    assert few["both, the default"] == few["both, not softened"] == few[DEFAULT_TWIN]
+    for row in rows:
+        sharp, soft = row["both, not softened"], row["both, the default"]
+        assert soft["probability"] < sharp["probability"]
+        assert soft["accuracy"] == sharp["accuracy"]

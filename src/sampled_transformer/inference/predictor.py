@@ -23,7 +23,7 @@ from .places import EmptyFolder, Place, files_below
 from .prepared import Prepared, prepare_files, prepare_sides, seen_by
 from .trained import check_classifier
 from .trained_network import Probabilities, TrainedNetwork, load, standing
-from .twins import has_few, joint_scores, softening
+from .twins import OF_FEW, as_few, has_few, joint_scores, softening
 
 
 class Predictor:
@@ -53,7 +53,7 @@ class Predictor:
         check_up(up, auto=True)
         self.samples, self.trained, self.up = samples, load(weights, device, batch=batch), up
         self._twin: Predictor | None = None
-        self.softening = 1.0
+        self.softening = self.softening_of_few = 1.0
         self.target = self.trained.target
         if up == "auto":
             self.trained.check_sure()
@@ -67,6 +67,7 @@ class Predictor:
         if self._twin is not None:
             check_twins(self.trained, self._twin.trained)
             self.softening = softening(self._twin.trained, short_name(self.trained.name))
+            self.softening_of_few = softening(self._twin.trained, OF_FEW)
 
     @cached_property
     def _view(self) -> View:
@@ -144,22 +145,41 @@ class Predictor:
         need not notice it.
         """
         first, second = short_name(self.trained.name), short_name(twin.trained.name)
-        enough = [number for number, one in enumerate(sets) if not has_few(one)]
         others = [seen_by(twin._view, one) for one in sets]
         found = twin.trained.probabilities(others, samples=self.samples)
-        answers = [replace(answer, weights=second) for answer in twin._written(others, found, top)]
-        if not enough:
-            return answers
-        asked = [sets[number] for number in enough]
-        mine = self.trained.probabilities(asked, samples=self.samples)
-        own, softer = (one.softened(self.softening) for one in (mine, found))
-        rows = zip(enough, self._written(asked, own, top), mine.mean.max(1) >= found.mean[enough].max(1), strict=True)
-        soft = twin._written(others, softer, top)
-        for number, answer, surer in rows:
-            chosen = replace(answer, weights=first) if surer else replace(soft[number], weights=second)
-            both = [(self.trained, answer), (twin.trained, soft[number])]
-            answers[number] = _known_to_all(chosen, both)
-        return answers
+        enough = [number for number, one in enumerate(sets) if not has_few(one)]
+        answers = dict(self._of_few(twin, {n: one for n, one in enumerate(sets) if has_few(one)}, found, top))
+        if enough:
+            asked = [sets[number] for number in enough]
+            mine = self.trained.probabilities(asked, samples=self.samples)
+            surer = mine.mean.max(1) >= found.mean[enough].max(1)
+            own = self._written(asked, mine.softened(self.softening), top)
+            other = twin._written(others, found.softened(self.softening), top)
+            for number, answer, is_surer in zip(enough, own, surer, strict=True):
+                both = [(self.trained, answer), (twin.trained, other[number])]
+                answers[number] = _known_to_all(answer if is_surer else other[number], both)
+                answers[number] = replace(answers[number], weights=first if is_surer else second)
+        return [replace(answers[n], weights=answers[n].weights or second) for n in range(len(sets))]
+
+    def _of_few(
+        self, twin: Predictor, sets: dict[int, Prepared], filled: Probabilities, top: int
+    ) -> Iterator[tuple[int, Answer]]:
+        """What the twin answers about sets of few points, by their numbers, one pass for those of one size.
+
+        `filled` is what it says about them filled up to all the points that it reads. They are unfamiliar if they are
+        so both ways: sparse shapes look strange, but not all strange shapes are sparse.
+        """
+        read = {number: as_few(twin._view, one) for number, one in sets.items()}
+        for size in sorted({len(one.points) for one in read.values()}):
+            numbers = [number for number, one in read.items() if len(one.points) == size]
+            own = [read[number] for number in numbers]
+            found = twin.trained.probabilities(own, samples=self.samples).softened(self.softening_of_few)
+            for number, answer in zip(numbers, twin._written(own, found, top), strict=True):
+                if answer.strangeness is not None:
+                    known = bool(answer.familiar or filled.familiar[number])
+                    strangeness = min(answer.strangeness, float(filled.strangeness[number]))
+                    answer = replace(answer, familiar=known, strangeness=strangeness)
+                yield number, answer
 
     def _classes(self, sets: list[Prepared], top: int) -> list[Answer]:
         return self._written(sets, self.trained.probabilities(sets, samples=self.samples), top)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from ..data.files import Draw, draw_shape
+from ..data.formats.point_files import Cloud
 from ..support.printable import brief, printable
+from ..training.loading import View
 from ..weights import WeightsError
 from .notes import Section
-from .prepared import Prepared, seen_by
+from .prepared import Prepared, repetition_note, seen_by
 from .temperature import LEAST, MOST
 from .temperature import NOTE as CALIBRATION
 from .trained_network import TrainedNetwork
 
 SOFTENED = "beside"  # where the note on calibration keeps a temperature for each network that may be asked, too
+OF_FEW = "few points"  # its name for the temperature of sets of few points
 FEW = 0.75  # of the points that a network reads: a set with fewer is for its twin
+FEWEST = 0.25  # of the points that a network reads: a set with fewer is filled up to so many
 
 
 def has_few(one: Prepared) -> bool:
@@ -23,11 +29,37 @@ def has_few(one: Prepared) -> bool:
     return one.draw.shape.distinct < FEW * one.view.points
 
 
-def softening(twin: TrainedNetwork, name: str) -> float:
-    """The temperature that makes the surer answer of two calibrated networks honest; 1 if none was fitted.
+def as_few(view: View, one: Prepared) -> Prepared:
+    """A set of few points as the twin reads it: every point once, and copies of some only if there are very few.
 
-    Each of both is right as often as it says, but the larger of two probabilities is too large on average. The file of
-    the twin keeps the temperature, by the name of the other network.
+    Filled up to all the points that the network reads, a set of 128 is mostly copies, and harder to recognise.
+    """
+    draw, distinct = one.draw, one.draw.shape.distinct
+    count = min(view.points, max(round(FEWEST * view.points), distinct))
+    normals = None if draw.shape.normals is None else draw.shape.normals[:distinct]
+    # Drawn anew, since copies move the centre.
+    drawn = draw_shape(Cloud(draw.shape.points[:distinct], normals), points=count)
+    assert drawn.rows is not None
+    shape = draw.shape._replace(points=drawn.shape.points, normals=drawn.shape.normals)
+    cut = Draw(shape, draw.places[drawn.rows], None if draw.rows is None else draw.rows[drawn.rows])
+    before = repetition_note(draw, one.view.points)
+    notes = tuple(_few_note(draw, count, view.points) if note == before else note for note in one.notes)
+    return replace(seen_by(replace(view, points=count), replace(one, draw=cut, notes=notes)), view=view)
+
+
+def _few_note(draw: Draw, count: int, usual: int) -> str:
+    distinct = draw.shape.distinct
+    repeats = draw.rows is not None and len(np.unique(draw.rows)) > distinct
+    text = f"only {distinct} points{' that differ' * repeats}, where the network usually reads {usual}"
+    return text if distinct >= count else f"{text}; repeated some to get {count}"
+
+
+def softening(twin: TrainedNetwork, name: str) -> float:
+    """The temperature that makes an answer of two calibrated networks honest; 1 if none was fitted.
+
+    Each of both is right as often as it says, but the larger of two probabilities is too large on average, and so is
+    what the twin says about few points. The file of the twin keeps one temperature by the name of the other network,
+    and one as `OF_FEW`.
     """
     kept = Section(twin.description, CALIBRATION, twin.name).values.get(SOFTENED)
     value = 1.0 if kept is None else kept.get(name, 1.0) if isinstance(kept, Mapping) else None

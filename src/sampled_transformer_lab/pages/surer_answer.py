@@ -31,8 +31,8 @@ def surer_section(result: dict[str, Any]) -> list[str]:
         "`predict` asks two networks by default and takes the surer answer. Each of both is calibrated, but the larger "
         "of two probabilities is too large on average. So the probabilities p of the answer that was taken become "
         f"p^(1/T) / sum p^(1/T) with T = {fitted['temperature']:.3f}, fitted on the {fitted['shapes']} training shapes "
-        "of ModelNet40 that both networks held out. No answer changes by this. Where one network answers alone, as "
-        "about files of few points, nothing is softened.",
+        "of ModelNet40 that both networks held out. About files of few points one network answers alone, and has a "
+        f"temperature of its own, {fitted['of_few']:.3f}. No answer changes by this.",
         "",
         "Calibration errors in points, of test shapes of ModelNet40 as files. Probabilities that are all true have the "
         "error of the column `by chance` on so many shapes:",
@@ -40,6 +40,20 @@ def surer_section(result: dict[str, Any]) -> list[str]:
         *table(heads, body),
         "",
         "The temperatures were fitted on clean shapes alone.",
+        "",
+        "## Few points",
+        "",
+        f"The {fitted['shapes']} held-out training shapes, reduced to so many points, and read by "
+        "`modelnet40-robust`: as they are (filled up to 256 if there are fewer), or filled up with copies to the 1,024 "
+        "points that it usually reads.",
+        "",
+        *table(
+            ["points", "as they are: right %", "filled up: right %"],
+            [
+                [f"{row['points']}", *(f"{100 * row[way]:.1f}" for way in ("as they are", "filled up"))]
+                for row in fitted["sparse"]
+            ],
+        ),
         "",
         "## How it was made",
         "",
