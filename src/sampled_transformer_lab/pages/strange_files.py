@@ -38,10 +38,9 @@ def files_section(result: dict[str, Any]) -> list[str]:
         f"{result['shapes']} test shapes of ModelNet40 as files of points without normals, read by `predict`. By "
         "default it asks two networks and takes the surer answer; about files with less than three quarters of the "
         "points that a network reads, it asks `modelnet40-robust` alone, which "
-        f"reads them {'as they are' if as_they_are else 'filled up with copies'}. In the columns of one network, it reads "
-        "them filled up. The "
-        f"last column is that of the default: {told} calls unfamiliar. Which answer is taken was chosen on held-out "
-        "training shapes, before this table "
+        f"reads them {'as they are' if as_they_are else 'filled up with copies'}. In the columns of one network, it "
+        f"reads them filled up. The last column is that of the default: {told} calls unfamiliar. Which answer is taken "
+        "was chosen on held-out training shapes, before this table "
         "was made.",
         "",
         *table(heads, body),
