@@ -42,6 +42,7 @@ def peers_section(result: dict[str, Any]) -> list[str]:
         "## How it was made",
         "",
         f"Networks: {names}. At most two trained at the same time; other work ran as well.",
+        *(["", result["note"]] if "note" in result else []),
         "",
         "```bash",
         " ".join(

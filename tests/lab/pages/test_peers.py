@@ -42,4 +42,5 @@ def test_minutes_of_the_processor() -> None:
     }
     lines = peers_section(result)
     assert "for the same processor time (" in lines[0]
+    assert "Older rows." in peers_section({**result, "note": "Older rows."})
     assert "python benchmarks/peers.py ROOT --clock processor --minutes 10 --json results/peers/contest.json" in lines
