@@ -68,7 +68,6 @@ def measure(
         "command": "python -m sampled_transformer_lab.strange_files ROOT",
         "shapes": len(truth),
         "unfamiliar_to": "any",  # of the networks that were asked; older files have what one of them says
-        "few_points": "as they are",  # by default; older files have them filled up with copies
         "rows": rows,
         "strangers": unfamiliar_strangers(raw.points.double().numpy(), ways, strangers_of_each),
         "machine": machine(),

@@ -8,7 +8,6 @@ what `predict` then says about files; it writes results/predict/surer.json.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -26,11 +25,11 @@ from sampled_transformer.inference.defaults import DEFAULT_TWIN, DEFAULT_WEIGHTS
 from sampled_transformer.inference.predictor import Predictor, predict
 from sampled_transformer.inference.temperature import NOTE, fit_temperature
 from sampled_transformer.inference.twins import OF_FEW, SOFTENED
-from sampled_transformer.support.atomic import atomic_write
 from sampled_transformer.support.machine import machine
 from sampled_transformer.training.loading import hold_out
 from sampled_transformer.weights import add_notes, describe_model, find_weights
 
+from .reproduce import write_result
 from .strange_files import SEED, SHAPES, corrupted, save
 
 SPARSE = (64, 128, 256, 512)  # points of the held-out shapes that the temperature of few points is fitted on
@@ -137,8 +136,7 @@ def main(root: str | None = None, out: Path = Path("results/predict/surer.json")
         "rows": measure(load_data("modelnet40", "test", root)),
         "machine": machine(),
     }
-    with atomic_write(out) as file:
-        file.write(f"{json.dumps(result, indent=1)}\n".encode())
+    write_result(out, result, None)
     print(f"{out}: written")
 
 

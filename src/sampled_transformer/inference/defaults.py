@@ -29,13 +29,13 @@ def robust_twins(weights: str) -> list[str]:
 def _same_classes(weights: str) -> list[str]:
     """The shipped classifiers that know the same classes as these weights, the default first."""
     from ..weights import describe_model, list_pretrained
+    from .card import is_classifier
 
     classes = set(describe_model(weights).classes)
     names = sorted(list_pretrained(), key=lambda name: (name != DEFAULT_WEIGHTS, name))
     found = []
     for name in names:
         other = describe_model(name)
-        is_classifier = other.model not in ("mae", "segmenter") and not other.model.endswith("-mixture")
-        if is_classifier and set(other.classes) == classes:
+        if is_classifier(other, name) and set(other.classes) == classes:
             found.append(name)
     return found

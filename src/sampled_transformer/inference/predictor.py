@@ -157,9 +157,9 @@ class Predictor:
             other = twin._written(others, found.softened(self.softening), top)
             for number, answer, is_surer in zip(enough, own, surer, strict=True):
                 both = [(self.trained, answer), (twin.trained, other[number])]
-                answers[number] = _known_to_all(answer if is_surer else other[number], both)
-                answers[number] = replace(answers[number], weights=first if is_surer else second)
-        return [replace(answers[n], weights=answers[n].weights or second) for n in range(len(sets))]
+                known = _known_to_all(answer if is_surer else other[number], both)
+                answers[number] = replace(known, weights=first if is_surer else second)
+        return [answers[number] for number in range(len(sets))]
 
     def _of_few(
         self, twin: Predictor, sets: dict[int, Prepared], filled: Probabilities, top: int
@@ -179,7 +179,7 @@ class Predictor:
                     known = bool(answer.familiar or filled.familiar[number])
                     strangeness = min(answer.strangeness, float(filled.strangeness[number]))
                     answer = replace(answer, familiar=known, strangeness=strangeness)
-                yield number, answer
+                yield number, replace(answer, weights=short_name(twin.trained.name))
 
     def _classes(self, sets: list[Prepared], top: int) -> list[Answer]:
         return self._written(sets, self.trained.probabilities(sets, samples=self.samples), top)

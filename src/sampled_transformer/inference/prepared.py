@@ -191,12 +191,17 @@ def seen_by(view: View, one: Prepared) -> Prepared:
     return replace(_transformed(view, view.transforms()[1], one.draw, one.name, one.notes), up=one.up)
 
 
+def repeats_points(draw: Draw) -> bool:
+    """Whether some of the points that were drawn repeat others in the file itself."""
+    return draw.rows is not None and len(np.unique(draw.rows)) > draw.shape.distinct
+
+
 def repetition_note(draw: Draw, count: int) -> str | None:
     """What to say if some of the `count` points that a network reads are repeated; None if none are."""
     distinct = draw.shape.distinct
     if distinct >= count:
         return None
-    if draw.rows is not None and len(np.unique(draw.rows)) > distinct:
+    if repeats_points(draw):
         return f"only {distinct} of the {count} points the network reads differ; the file repeats points"
     return f"only {distinct} points; repeated some to get the {count} the network reads"
 

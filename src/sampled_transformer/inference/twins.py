@@ -13,7 +13,7 @@ from ..support.printable import brief, printable
 from ..training.loading import View
 from ..weights import WeightsError
 from .notes import Section
-from .prepared import Prepared, repetition_note, seen_by
+from .prepared import Prepared, repeats_points, repetition_note, seen_by
 from .temperature import LEAST, MOST
 from .temperature import NOTE as CALIBRATION
 from .trained_network import TrainedNetwork
@@ -49,8 +49,7 @@ def as_few(view: View, one: Prepared) -> Prepared:
 
 def _few_note(draw: Draw, count: int, usual: int) -> str:
     distinct = draw.shape.distinct
-    repeats = draw.rows is not None and len(np.unique(draw.rows)) > distinct
-    text = f"only {distinct} points{' that differ' * repeats}, where the network usually reads {usual}"
+    text = f"only {distinct} points{' that differ' * repeats_points(draw)}, where the network usually reads {usual}"
     return text if distinct >= count else f"{text}; repeated some to get {count}"
 
 

@@ -169,7 +169,9 @@ def _where(places: dict[str, dict[str, list[str]]]) -> str:
         for word, found in places.items()
         if found and word != "undecided"
     ]
-    return "; ".join([*decided, *(["undecided elsewhere"] if decided else ["undecided"]) * bool(places["undecided"])])
+    if places["undecided"]:
+        decided.append("undecided elsewhere" if decided else "undecided")
+    return "; ".join(decided)
 
 
 def ratios(times: list[Result], passes: str, names: tuple[str, ...] = RIVALS) -> dict[int, dict[str, float]]:

@@ -16,13 +16,18 @@ TITLES = {
 }
 
 
+def kind_of_files(row: dict[str, Any]) -> str:
+    """The corruption of a row, and how severe it is."""
+    return TITLES[row["corruption"]] + ("" if row["corruption"] == "clean" else f" {row['severity']:g}")
+
+
 def files_section(result: dict[str, Any]) -> list[str]:
     """One table: a row per corruption and severity, a column per way to ask."""
     rows = result["rows"]
     ways = [name for name in rows[0] if name not in ("corruption", "severity")]
     body = [
         [
-            TITLES[row["corruption"]] + ("" if row["corruption"] == "clean" else f" {row['severity']:g}"),
+            kind_of_files(row),
             *(f"{100 * row[way]['accuracy']:.1f}" for way in ways),
             f"{100 * row['both']['unfamiliar']:.1f}",
         ]
@@ -31,14 +36,13 @@ def files_section(result: dict[str, Any]) -> list[str]:
     named = [f"`{way}` %" if way != "both" else "both, the default %" for way in ways]
     heads = ["files", *named, "called unfamiliar %"]
     to_any = result.get("unfamiliar_to") == "any"
-    as_they_are = result.get("few_points") == "as they are"
     told = "what either network" if to_any else "what `modelnet40-robust`"
     strange = _strangers(result["strangers"], ways) if "strangers" in result else []
     return [
         f"{result['shapes']} test shapes of ModelNet40 as files of points without normals, read by `predict`. By "
         "default it asks two networks and takes the surer answer; about files with less than three quarters of the "
         "points that a network reads, it asks `modelnet40-robust` alone, which "
-        f"reads them {'as they are' if as_they_are else 'filled up with copies'}. In the columns of one network, it "
+        "reads them as they are. In the columns of one network, it "
         f"reads them filled up. The last column is that of the default: {told} calls unfamiliar. Which answer is taken "
         "was chosen on held-out training shapes, before this table "
         "was made.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .markdown import table
-from .strange_files import TITLES
+from .strange_files import kind_of_files
 
 DEFAULT = "both, the default"
 
@@ -16,7 +16,7 @@ def surer_section(result: dict[str, Any]) -> list[str]:
     ways = [name for name in rows[0] if name not in ("corruption", "severity", "shapes")]
     body = [
         [
-            TITLES[row["corruption"]] + ("" if row["corruption"] == "clean" else f" {row['severity']:g}"),
+            kind_of_files(row),
             f"{row['shapes']:,}",
             *(f"{100 * row[way]['error']:.1f}" for way in ways),
             f"{100 * row[DEFAULT]['chance']:.1f}",
