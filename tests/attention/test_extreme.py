@@ -51,3 +51,29 @@ def test_weights_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         fused_attention(*drawn(1e6), None, 0.0, 0.5)
     with torch.no_grad():  # nobody wants gradients
         assert fused_attention(*drawn(1e6), None, 0.0, 0.5).isfinite().all()
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("mask", [None, torch.ones(2, 1, 1, 6, dtype=torch.bool), torch.zeros(2, 1, 6, 6)])
+def test_few_keys_in_half_precision_are_read_in_single_precision(mask: torch.Tensor | None, autocast: bool) -> None:
+    parts = [one.detach().bfloat16().requires_grad_() for one in drawn(1.0)]
+    wide = [one.detach().float().requires_grad_() for one in parts]
+    if mask is not None and mask.is_floating_point():
+        mask = mask.bfloat16()
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        out = fused_attention(*parts, mask, 0.0, 0.5)
+    as_float = mask.float() if mask is not None and mask.is_floating_point() else mask
+    expected = scaled_dot_product_attention(*wide, attn_mask=as_float, scale=0.5)
+    assert torch.equal(out, expected.bfloat16())
+    out.sum().backward()
+    expected.sum().backward()
+    for one, other in zip(parts, wide, strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert torch.equal(one.grad, other.grad.bfloat16())
+
+
+def test_many_keys_in_half_precision_stay_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extreme, "FEW_KEYS", 5)
+    parts = [one.detach().bfloat16().requires_grad_() for one in drawn(1.0)]
+    assert torch.equal(fused_attention(*parts, None, 0.0, 0.5), scaled_dot_product_attention(*parts, scale=0.5))

@@ -16,6 +16,9 @@ from ..sets import readable
 LARGE = 1e4  # features beyond which products of three of them need double precision
 LARGE_SCORE = 2.0**20  # beyond which the backward pass of torch's fused kernels is inaccurate, and later not finite
 LIMIT = 4 * 2**30  # bytes that written-out weights may take; callers may raise it
+# Up to this many keys, a training step of torch's fused kernels on a CPU takes less time in float32 than in bfloat16
+# (benchmarks/few_keys.py).
+FEW_KEYS = 512
 
 
 def largest(x: Tensor) -> float:
@@ -44,7 +47,18 @@ def fused_attention(
     wanted = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
     if wanted and largest(query) * largest(key) * abs(scale) * query.shape[-1] > LARGE_SCORE:
         return _written_out(query, key, value, mask, dropout, scale)
+    if wanted and _is_faster_in_single(query, key):
+        with torch.autocast("cpu", enabled=False):
+            wide = (x.float() for x in (query, key, value))
+            mask = mask.float() if mask is not None and mask.is_floating_point() else mask
+            out = scaled_dot_product_attention(*wide, attn_mask=mask, dropout_p=dropout, scale=scale)
+        return out.to(value.dtype)
     return scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale)
+
+
+def _is_faster_in_single(query: Tensor, key: Tensor) -> bool:
+    """Whether these few keys, in half precision on a CPU, cost less in float32."""
+    return query.device.type == "cpu" and query.dtype.itemsize == 2 and key.shape[-2] <= FEW_KEYS
 
 
 def _written_out(
