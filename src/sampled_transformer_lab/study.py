@@ -55,6 +55,7 @@ class Study:
         rival: the prefix of the rival rows; "ours-x" is then compared with "rival-x".
         subject: what a sentence calls `ours`.
         versus: further pairs of rows to compare.
+        trends: pairs of rows that differ in their number of points alone, the one with more points first.
         borrowed: rows of other studies, as (study, row), that are shown and compared too.
         paper_column: the setting of the paper's figures, shown in the heading of their column.
         note: text above the table.
@@ -69,6 +70,7 @@ class Study:
     rival: str = ""
     subject: str = "sampled"
     versus: Sequence[tuple[str, str]] = ()
+    trends: Sequence[tuple[str, str]] = ()
     borrowed: Sequence[tuple[str, str]] = ()
     paper_column: str = ""
     note: str = ""

@@ -48,7 +48,7 @@ class _GroupMax(torch.autograd.Function):
         (winner,) = ctx.saved_tensors
         gradient = gradients[0].unsqueeze(ctx.dim)
         winner = winner.long().unsqueeze(ctx.dim)
-        return gradient.new_zeros(ctx.shape).scatter(ctx.dim, winner, gradient), None
+        return gradient.new_zeros(ctx.shape).scatter_(ctx.dim, winner, gradient), None
 
 
 def _packed(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:

@@ -30,8 +30,8 @@ EXPERIMENTS = 10
 SHAPES = 2468  # the test split of ModelNet40
 NOISE = (
     "The ± is one standard error. Few shots: over the folds, which both answer. The other tasks: seeds and test split, "
-    "with the deviation between seeds of the one-layer studies of the same data set, since no row here has a second "
-    "seed. [Verdicts](index.md#verdicts) has the rules."
+    "with the deviation between seeds of the studies of classifiers on the same data set, since no row here has a "
+    "second seed. [Verdicts](index.md#verdicts) has the rules."
 )
 ONCE = (
     "Where each form was pre-trained once, the ± holds no chance of the pre-training. It compares two networks, and "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..study import Study
-from .comparison import Comparison, Seeds, comparisons, seed_deviation
+from .comparison import Comparison, Seeds, comparisons, seed_deviation, trends
 from .markdown import listed, table
-from .measured import Measured, best_epoch, spread
-from .verdict import Difference, seeds_needed
+from .measured import Measured, best_epoch, counted, spread
+from .verdict import Difference, judge, seeds_needed
 
 
 def classification_section(study: Study, rows: list[Measured], others: Iterable[Measured] = ()) -> list[str]:
@@ -29,8 +29,13 @@ def classification_section(study: Study, rows: list[Measured], others: Iterable[
         summary(study.subject, compared),
         "",
         *comparison_table(compared, deviation),
+        "",
+        noise_note(deviation, compared),
     ]
-    return [*lines, "", noise_note(deviation, compared)]
+    grown = trends(study, rows, deviation)
+    if grown:
+        lines += ["", "## More points", "", *comparison_table(grown, deviation, "points")]
+    return lines
 
 
 def accuracy_table(study: Study, rows: list[Measured]) -> list[str]:
@@ -71,20 +76,33 @@ def asked_table(rows: Iterable[Measured]) -> list[str]:
     )
 
 
-def comparison_table(compared: list[Comparison], deviation: Seeds) -> list[str]:
+def comparison_table(compared: list[Comparison], deviation: Seeds, first: str = "against") -> list[str]:
     """With the paper's differences, where it prints any, and the seeds that these would take."""
-    columns = ["against", "here, points", "order here"]
-    body = [[one.rival, written(one.here), one.order] for one in compared]
+    columns = [first, "here, points", "would resolve", "order here"]
+    body = [[one.rival, written(one.here), resolved(one.here), one.order] for one in compared]
     if any(one.paper for one in compared):
         columns += ["the paper", "verdict", "seeds to find the paper's"]
         for one, cells in zip(compared, body, strict=True):
-            wanted = seeds_needed(one.paper.value, deviation.value) if one.paper and deviation.value else None
-            cells += ["not shown" if one.paper is None else written(one.paper), one.words]
-            cells += ["" if wanted is None else f"{wanted:,}"]
+            cells += ["not shown" if one.paper is None else written(one.paper), one.words, _wanted(one, deviation)]
     else:
-        columns[2] = "verdict"
-        body = [[*cells[:2], one.words] for one, cells in zip(compared, body, strict=True)]
+        columns[3] = "verdict"
+        for one, cells in zip(compared, body, strict=True):
+            resolves = one.order == "open" and one.here.seeds is not None
+            cells[3] = "undecided" if resolves else one.words
     return table(columns, body)
+
+
+def resolved(one: Difference) -> str:
+    """The difference from zero that would be found with a chance of 80 %."""
+    return "" if one.seeds is None else f"{one.resolves():.1f}"
+
+
+def _wanted(one: Comparison, deviation: Seeds) -> str:
+    """The seeds per row that would find the paper's difference."""
+    if one.paper is None or deviation.value is None:
+        return ""
+    wanted = seeds_needed(one.paper.value, deviation.value, one.here.split)
+    return "no number" if wanted is None else f"{wanted:,}"
 
 
 def written(one: Difference) -> str:
@@ -118,20 +136,37 @@ def against_the_paper(compared: list[Comparison]) -> list[str]:
     return [f"Against the paper: {'; '.join(parts)}."] if parts else []
 
 
+def unequal_deviations(compared: list[Comparison]) -> list[str]:
+    """What would be decided otherwise if every row had the deviation of its own seeds, and not the pooled one."""
+    changed = []
+    for one in compared:
+        if one.apart is None or one.diverged:
+            continue
+        order = judge(one.apart).order
+        if order != one.order:
+            changed.append(f"{one.rival} {written(one.apart)}, {order}")
+    if not changed:
+        return []
+    return [f"With the deviation of each row's own seeds in place of the pooled one: {'; '.join(changed)}."]
+
+
 def noise_note(deviation: Seeds, compared: list[Comparison]) -> str:
     """What the ± of a difference is made of, and what it resolves."""
     if deviation.value is None:
         return "No row here or elsewhere has a second seed, so no difference can be told from noise."
-    source = f"the rows of {deviation.source}, since no row here has a second seed" if deviation.source else "all rows"
+    source = deviation.source or "the rows that have a second one"
     split = max(one.here.split for one in compared)
     parts = [
         f"The ± is one standard error. It joins the deviation between seeds, pooled over {source} "
-        f"({deviation.value:.2f} points per run, {deviation.freedom} degrees of freedom), and the finite test split, "
-        f"which adds up to {split:.2f} points that no number of seeds removes."
+        f"({deviation.value:.2f} points per run, {counted([deviation.freedom], 'degree')} of freedom), and the finite "
+        f'test split, which adds up to {split:.2f} points that no number of seeds removes. "Would resolve" is the true '
+        "difference from zero that this finds with a chance of 80 %, in points."
     ]
+    parts += unequal_deviations(compared)
     if any(one.paper for one in compared):
         parts.append(
             "The paper prints one figure per row; its ± is ours for one seed each. The last column is the number of "
-            "seeds per row that would find the paper's difference on this test split with a chance of 80 %."
+            "seeds per row that would find the paper's difference on this test split with a chance of 80 %; \"no "
+            'number" where the finite test split alone hides it.'
         )
     return " ".join([*parts, "[Verdicts](index.md#verdicts) has the rules."])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from statistics import mean
 
 from ..study import Study
+from .comparison import LEAST_FREEDOM
 from .markdown import table
 from .measured import Measured, spread
 from .verdict import Difference, Verdict, judge
@@ -33,7 +34,7 @@ def clustering_section(study: Study, rows: list[Measured], others: Iterable[Meas
         for key in ("LL0", "LL1"):
             cells.append(spread([run["figures"][key] for run in row.runs], 4))
             if with_paper:
-                cells.append(f"{row.row.paper[key]:.4f}" if row.row.paper else "")
+                cells.append(_printed(row, key) if row.row.paper else "")
         cells += [f"{truth['oracle_LL0'] - likelihood(row):.4f}", f"{row.seconds():.0f}"]
         body.append([*cells, bar(row)] if with_bar else cells)
     return [
@@ -60,13 +61,18 @@ def against_inducing_points(rows: list[Measured], others: Iterable[Measured]) ->
         error = "No row has a second seed, so the difference cannot be told from noise."
     else:
         error = (
-            "The ± is one standard error over seeds. The deviation of a run is pooled over both rows, or, where they "
-            f"have one seed, over those of the other clustering studies ({here.freedom:.0f} degrees of freedom); the "
-            "paper's ± is ours for one seed each. All rows answer the same fixed sets; what other sets would add is "
-            "not in the ±. [Verdicts](index.md#verdicts) has the rules."
+            "The ± is one standard error over seeds. The deviation of a run is pooled over both rows, and, where these "
+            f"are too few, over those of the other clustering studies ({here.freedom:.0f} degrees of freedom). The "
+            "paper prints a ± per figure and does not say of what; we take it as the error of that figure. All rows "
+            "answer the same fixed sets; what other sets would add is not in the ±. [Verdicts](index.md#verdicts) has "
+            "the rules."
         )
     columns = ["LL0 of two sampled points per row minus LL0 of all points", "the paper", "verdict"]
     return ["", *table(columns, [[_written(here), _written(paper), verdict.words("", 3)]]), "", error]
+
+
+def _printed(row: Measured, key: str) -> str:
+    return f"{row.row.paper[key]:.4f} ± {row.row.paper[f'{key} ±']:.4f}"
 
 
 def _written(one: Difference) -> str:
@@ -76,19 +82,22 @@ def _written(one: Difference) -> str:
 def judged(rows: list[Measured], others: Iterable[Measured]) -> tuple[Difference, Difference, Verdict] | None:
     """The sampled rows against all points, here and in the paper; None where one of the two has no result.
 
-    LL0 of several seeds has the deviation of the study, or, where it has one seed per row, of the other studies.
+    LL0 has the deviation of both rows, pooled with that of the other studies where these are too few. The paper's
+    figures have the deviations that it prints.
     """
     by_name = {row.name: row for row in rows if row.row.paper}
     if not {"rows", "induced"} <= set(by_name):
         return None
     ours, rival = by_name["rows"], by_name["induced"]
     deviation, freedom = _pooled([ours, rival])
-    if deviation is None:
-        deviation, freedom = _pooled([row for row in others if row.name in ("rows", "induced")])
+    if freedom < LEAST_FREEDOM:
+        deviation, freedom = _pooled([ours, rival, *(row for row in others if row.name in ("rows", "induced"))])
     each = 1 / len(ours.runs) + 1 / len(rival.runs)
-    seeds, once = (None, None) if deviation is None else (deviation * math.sqrt(each), deviation * math.sqrt(2))
+    seeds = None if deviation is None else deviation * math.sqrt(each)
     here = Difference(likelihood(ours) - likelihood(rival), seeds, freedom=freedom)
-    paper = Difference(ours.row.paper["LL0"] - rival.row.paper["LL0"], once, freedom=freedom)
+    printed = [row.row.paper for row in (ours, rival)]
+    spread = math.hypot(*(one["LL0 ±"] for one in printed))
+    paper = Difference(printed[0]["LL0"] - printed[1]["LL0"], spread)
     return here, paper, judge(here, paper)
 
 

@@ -16,7 +16,7 @@ from .autoencoder import judged as judged_tasks
 from .claim import COLUMNS, Claim
 from .classification import summary
 from .clustering import judged as judged_clusters
-from .comparison import Comparison, comparisons, seed_deviation
+from .comparison import Comparison, comparisons, seed_deviation, trends
 from .costs import costs
 from .markdown import listed, table
 from .measured import Measured, counted, scale, spread
@@ -78,6 +78,10 @@ def compared_studies(found: Rows) -> Iterator[Claim]:
                 )
         elif compared:
             yield orders(name, compared, found)
+        rows = found.get(name, [])
+        grown = trends(study, rows, seed_deviation(rows, lenders(name, found))) if study.trends and rows else []
+        if grown:
+            yield differences("One layer: kNN attention falls as points are added", name, grown, found)
 
 
 CLAIMS = {
@@ -103,16 +107,21 @@ def differences(claim: str, name: str, compared: list[Comparison], found: Rows) 
         compared = [replace(one, rival=_with_stages(one.rival)) for one in compared]
     rows = [row for row in found[name] if row.label in {label for one in compared for label in one.labels}]
     several = len(compared) > 1
+    size = scale(rows)
+    if name == "hierarchical-modelnet40" and not several:
+        size = f"{compared[0].rival}, {size}"
     paper = ", ".join(f"{one.rival + ' ' if several else ''}{one.paper.value:+.2f}" for one in compared if one.paper)
     here = ", ".join(f"{one.rival + ' ' if several else ''}{written_difference(one.here)}" for one in compared)
-    words = verdicts(compared) + behind([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
-    return Claim(claim, f"{name}.md", f"{paper} points" if paper else "not shown", f"{here} points", scale(rows), words)
+    words = verdicts(compared) + far([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
+    return Claim(claim, f"{name}.md", f"{paper} points" if paper else "not shown", f"{here} points", size, words)
 
 
-def behind(accuracies: Iterable[tuple[float, float | None]], tolerated: float = 3.0) -> str:
+def far(accuracies: Iterable[tuple[float, float | None]], tolerated: float = 3.0) -> str:
     """A warning where networks here are far from the accuracy that the paper has for them."""
-    most = max((printed - ours for ours, printed in accuracies if printed is not None), default=0.0)
-    return f"; our networks are up to {most:.0f} points behind the paper's" if most > tolerated else ""
+    ahead = [ours - printed for ours, printed in accuracies if printed is not None]
+    ends = ((max(ahead, default=0.0), "ahead of"), (-min(ahead, default=0.0), "behind"))
+    parts = [f"up to {most:.0f} points {where}" for most, where in ends if most > tolerated]
+    return f"; our networks are {' and '.join(parts)} the paper's" if parts else ""
 
 
 def verdicts(compared: Iterable[Comparison]) -> str:
@@ -165,7 +174,7 @@ def autoencoder(found: Rows) -> Iterator[Claim]:
             f"{one.paper.value:+.2f} points" if one.paper else "-",
             f"{written_difference(one.here)} points",
             ", ".join(filter(None, size)),
-            one.words() + behind(zip(map(accuracy, runs), printed, strict=False)),
+            one.words() + far(zip(map(accuracy, runs), printed, strict=False)),
             short=one.paper is not None,
         )
 

@@ -12,7 +12,7 @@ by N. It equals (same - across) (a (1 - a) + b (1 - b)), if runs of one mechanis
 the correlation `same`, and runs of both with the correlation `across`. Both rows answer the same shapes, so this is far
 less than for two independent splits (same - across = 1).
 
-The paper prints one figure per row. We take its error to be that of one run each, with our deviation and our split.
+The paper prints one accuracy per row. We take its error to be that of one run each, with our deviation and our split.
 That both used the same official split is ignored, which makes the error of d - paper too large rather than too small.
 """
 
@@ -150,13 +150,12 @@ def split_error(one: float, two: float, shapes: int) -> float:
     return math.sqrt(UNSHARED * (one * (100 - one) + two * (100 - two)) / shapes)
 
 
-def seeds_needed(difference: float, deviation: float) -> int | None:
-    """Seeds per row that find a difference on this test split with a chance of 80 %; None where there is none.
+def seeds_needed(difference: float, deviation: float, split: float = 0.0) -> int | None:
+    """Seeds per row that find a difference on this test split with a chance of 80 %; None where no number would.
 
-    2 deviation^2 / k = (difference / (1.96 + 0.84))^2.
+    2 deviation^2 / k + split^2 = (difference / (1.96 + 0.84))^2, both quantiles those of many runs.
     """
-    if not difference:
-        return None
     known = Difference(difference, deviation)
     quantiles = known.quantile((1 + LEVEL) / 2) + known.quantile(POWER)
-    return math.ceil(2 * (quantiles * deviation / difference) ** 2)
+    left = (difference / quantiles) ** 2 - split**2
+    return max(1, math.ceil(2 * deviation**2 / left)) if left > 0 else None

@@ -26,11 +26,11 @@ def test_rows_are_compared_in_pairs_with_a_deviation_that_others_lend() -> None:
     found = [Measured(name, row, [run(values[name])]) for name, row in rows.items()]
     lender = Measured("l", Row(""), [run(value) for value in (0.5, 0.51, 0.49, 0.5)])
     text = classification_section(study, found, [lender])
-    assert "| 1 | +40.00 ± 2.18 | better | +38.00 ± 2.06 | confirmed to ± 6.1 points | 1 |" in text
-    assert "| 2 | +40.00 ± 2.18 | better | -5.00 ± 1.65 | confirmed, and ahead | 1 |" in text
+    assert "| 1 | +40.00 ± 2.18 | 6.3 | better | +38.00 ± 2.06 | confirmed to ± 6.1 points | 1 |" in text
+    assert "| 2 | +40.00 ± 2.18 | 6.3 | better | -5.00 ± 1.65 | confirmed, and ahead | no number |" in text
     assert "Sampled beats 1 and 2. Against the paper: confirmed for 1 and 2." in text
     assert any(line.endswith("The paper's column is theirs.") for line in text)
-    assert "pooled over the rows of other studies of x, since no row here has a second seed (0.82 points" in text[-1]
+    assert "pooled over the rows of other studies of x (0.82 points per run, 3 degrees of freedom)" in text[-1]
 
 
 def test_without_any_second_seed_nothing_is_decided() -> None:
@@ -52,8 +52,19 @@ def test_seeds_that_the_papers_difference_would_take() -> None:
     rows = {"m-a": Row("", 3, paper={"accuracy": 87.34}), "m-b": Row("", 3, paper={"accuracy": 87.09})}
     found = [Measured(name, row, [run(0.5, 10_000), run(0.51, 10_000)]) for name, row in rows.items()]
     text = classification_section(Study("", rows, ours="m-a", paper_column="theirs"), found)
-    # 2 (2.8 * 0.707 / 0.25)^2 seeds for a deviation of 0.707
-    assert any(line.startswith("| b | +0.00 ±") and line.endswith("| 126 |") for line in text)
+    # 2 (2.8 * 0.707 / 0.25)^2 = 126 seeds on any number of shapes; 10,000 of them hide 0.25 points
+    assert any(line.startswith("| b | +0.00 ±") and line.endswith("| no number |") for line in text)
+
+
+def test_rows_that_scatter_more_than_others_are_named() -> None:
+    values = {"m-a": (0.50, 0.60, 0.70), "m-b": (0.90, 0.90, 0.90), "m-c": (0.40,) * 3, "m-d": (0.1,) * 3}
+    rows = {name: Row("", 3) for name in values}
+    found = [Measured(name, rows[name], [run(one, 10_000) for one in several]) for name, several in values.items()]
+    text = classification_section(Study("", rows, ours="m-a"), found)
+    # pooled, 5 points per run with 8 degrees of freedom; alone, 10 points and 2 degrees of freedom
+    assert any(line.startswith("| c | +20.00 ± 4.09") and line.endswith("| better |") for line in text)
+    assert "With the deviation of each row's own seeds in place of the pooled one: b -30.00 ± 5.7" not in text[-1]
+    assert "With the deviation of each row's own seeds in place of the pooled one: c +20.00 ± 5.78, open." in text[-1]
 
 
 def test_other_ways_to_ask_stand_apart() -> None:

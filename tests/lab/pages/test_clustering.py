@@ -16,14 +16,14 @@ def run(likelihood: float) -> dict:
 
 def test_rows_are_means_over_seeds() -> None:
     rows = [
-        Measured("cluster-rows", Row("", 2, paper={"LL0": -1.5663, "LL1": -1.5272}), [run(-1.5), run(-1.7)]),
+        Measured("cluster-rows", Row("", 2, paper=PAPER["rows"]), [run(-1.5), run(-1.7)]),
         Measured("cluster-columns", Row("", bar=-1.52), [run(-1.51)]),
         Measured("cluster-sampled", Row("", bar=-1.52), [run(-1.53)]),
     ]
     text = clustering_section(Study("", {}), rows)
     assert any("-1.4000 and -1.3000" in line for line in text)
-    sampled = "| ISAB(16) + PMA, sampled as in the paper | 2 | -1.6000 ± 0.1414 | -1.5663 |"
-    assert f"{sampled} -1.5000 ± 0.1414 | -1.5272 | 0.2000 | 60 |  |" in text
+    sampled = "| ISAB(16) + PMA, sampled as in the paper | 2 | -1.6000 ± 0.1414 | -1.5663 ± 0.0074 |"
+    assert f"{sampled} -1.5000 ± 0.1414 | -1.5272 ± 0.0052 | 0.2000 | 60 |  |" in text
     ending = " | -1.5100 |  | -1.4100 |  | 0.1100 | 60 | -1.52, met |"
     assert f"| ISAB(16) + PMA, every point read by 4 of 16 | 1{ending}" in text
     assert text[4].endswith("| -1.52, **missed** |")
@@ -34,7 +34,10 @@ def test_columns_that_no_row_fills_are_left_out() -> None:
     assert text[0] == "| network | seeds | LL0 | LL1 | gap to the truth | s per run |"
 
 
-PAPER = {"rows": {"LL0": -1.5663, "LL1": -1.5272}, "induced": {"LL0": -1.5034, "LL1": -1.4908}}
+PAPER = {
+    "rows": {"LL0": -1.5663, "LL0 ±": 0.0074, "LL1": -1.5272, "LL1 ±": 0.0052},
+    "induced": {"LL0": -1.5034, "LL0 ±": 0.0072, "LL1": -1.4908, "LL1 ±": 0.0044},
+}
 
 
 def measured(name: str, *values: float) -> Measured:
@@ -49,8 +52,9 @@ def test_sampled_rows_are_judged_against_all_points() -> None:
     assert here.value == pytest.approx(-0.07)
     assert here.seeds == pytest.approx((0.00005) ** 0.5)  # the deviation of 0.0071 over two seeds each
     assert (here.freedom, paper.value) == (2, pytest.approx(-0.0629))
+    assert paper.error == pytest.approx(0.0103, abs=5e-5)  # of 0.0074 and 0.0072, which the paper prints
     assert verdict.order == "worse"
-    figures = "| -0.0700 ± 0.0071 | -0.0629 ± 0.0100 |"
+    figures = "| -0.0700 ± 0.0071 | -0.0629 ± 0.0103 |"
     assert f"{figures} {verdict.words('', 3)} |" in clustering_section(Study("", {}), rows)
 
 

@@ -36,8 +36,20 @@ def test_the_deviation_between_seeds_is_that_of_all_rows() -> None:
 
 def test_a_study_with_single_seeds_borrows_from_the_same_data_set() -> None:
     others = [measured("b", 0.5, 0.7), measured("c", 0.1, 0.9, data="y")]
-    assert seed_deviation([measured("a", 0.5)], others) == Seeds(pytest.approx(200**0.5), 1, "other studies of x")
+    assert seed_deviation([measured("a", 0.5)], others) == Seeds(
+        pytest.approx(200**0.5), 1, "the rows of other studies of x"
+    )
     assert lent_deviation("z", others) == Seeds(None, 0)
+
+
+def test_a_study_with_a_single_second_seed_borrows_too() -> None:
+    """Two equal runs would otherwise make every difference certain."""
+    few = [measured("a", 0.5, 0.5), measured("b", 0.6)]
+    whose = "the rows here, which are too few alone, and those of other studies of x"
+    assert seed_deviation(few, [measured("c", 0.5, 0.7)]) == Seeds(pytest.approx(10.0), 2, whose)
+    assert seed_deviation(few) == Seeds(0.0, 1)
+    enough = [measured("a", 0.5, 0.6), *(measured(name, 0.5, 0.5) for name in "bcd")]
+    assert seed_deviation(enough, [measured("e", 0.1, 0.9)]) == Seeds(pytest.approx((50 / 4) ** 0.5), 4)
 
 
 def test_seeds_and_split_stand_side_by_side() -> None:

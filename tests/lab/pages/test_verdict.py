@@ -89,6 +89,11 @@ def test_seeds_that_a_difference_would_take() -> None:
     assert seeds_needed(0.25, 0.51) == 66
     assert seeds_needed(-0.25, 0.51) == 66
     assert seeds_needed(0.0, 0.51) is None
+    # 2.8^2 (2 * 0.51^2 / 17 + 0.2^2) = 0.74^2
+    assert seeds_needed(0.75, 0.51, 0.2) == 17
+    assert seeds_needed(0.55, 0.51, 0.2) is None
+    assert seeds_needed(0.57, 0.51, 0.2) is not None
+    assert seeds_needed(30.0, 0.51, 0.2) == 1
 
 
 def simulated(truth: float, paper_truth: float, rows: int = 8000, seeds: int = 3) -> list[Verdict]:
