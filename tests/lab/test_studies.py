@@ -13,7 +13,7 @@ from sampled_transformer_lab.studies import STUDIES
 
 def test_numbers_of_runs() -> None:
     assert len(STUDIES["basic-bricks"].runs()) == 24
-    assert len(STUDIES["basic-modelnet40"].runs()) == 25
+    assert len(STUDIES["basic-modelnet40"].runs()) == 31
 
 
 def test_nested_options_of_variants_are_all_read(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_the_program_takes_the_commands(name: str, row: str, capsys: pytest.Capt
 def test_rows_of_lee_et_al_have_names_and_a_note_that_says_their_epochs() -> None:
     study = STUDIES["set-transformer-modelnet40"]
     names = [row.shown for row in study.rows.values()]
-    assert names == ["induced (100 points)", "rows (100 points)", "induced (200 points)", "rows (200 points)"]
+    assert names == [f"{name} ({points} points)" for points in (100, 200) for name in ("induced", "sampled rows")]
     for row in study.rows.values():
         epochs = row.command.partition("--epochs ")[2]
         points = row.command.partition("--data.points ")[2].split()[0]

@@ -49,9 +49,10 @@ def fused_attention(
         return _written_out(query, key, value, mask, dropout, scale)
     if wanted and _is_faster_in_single(query, key):
         with torch.autocast("cpu", enabled=False):
-            wide = (x.float() for x in (query, key, value))
             mask = mask.float() if mask is not None and mask.is_floating_point() else mask
-            out = scaled_dot_product_attention(*wide, attn_mask=mask, dropout_p=dropout, scale=scale)
+            out = scaled_dot_product_attention(
+                query.float(), key.float(), value.float(), attn_mask=mask, dropout_p=dropout, scale=scale
+            )
         return out.to(value.dtype)
     return scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale)
 

@@ -11,7 +11,6 @@ from ..study import Study
 from .measured import Measured
 from .verdict import Difference, Verdict, judge, split_error
 
-
 LEAST_FREEDOM = 4  # below this many degrees of freedom a study's own deviation is little more than chance
 
 

@@ -11,7 +11,7 @@ from ..bench.fit import Exponent, fit
 from ..bench.study import LARGE
 from .claim import Claim
 from .markdown import listed
-from .networks import REFUTED, TITLES, faster, fits
+from .networks import REFUTED, TITLES, faster, fits, judged
 from .speed import PAPER_MEMORY
 
 Result = dict[str, Any]
@@ -26,14 +26,14 @@ PASSES = {"both": "forward and backward", "forward": "forward pass"}
 def costs(results: Path) -> Iterator[Claim]:
     """The claims whose files are there."""
     yield from linear_cost(results / "bench")
-    for name, judged in (
+    for name, claims in (
         ("networks", linear_networks),
         ("bench", cheapest),
         ("paper-memory", memory),
     ):
         path = results / "bench" / f"{name}.json"
         if path.is_file():
-            yield from judged(json.loads(path.read_text("utf-8")))
+            yield from claims(json.loads(path.read_text("utf-8")))
 
 
 def linear_cost(folder: Path) -> Iterator[Claim]:
@@ -58,7 +58,7 @@ def linear_cost(folder: Path) -> Iterator[Claim]:
             "O(n)",
             _shown(fitted) + _without_timings(folder),
             f"{min(points):,} to {max(points):,} points",
-            _judged(fitted),
+            _judged({key: one.words() for key, one in fitted.items()}),
         )
 
 
@@ -81,21 +81,23 @@ def linear_networks(result: Result) -> Iterator[Claim]:
     """How the time of whole networks with sampled attention grows, from results/bench/networks.json."""
     rows = [row for row in result["exponents"] if row["mechanism"] == "sampled"]
     fitted: Fitted = {}
+    words: dict[tuple[str, str], str] = {}
     parts: dict[str, list[str]] = {}
     for row in rows:
-        name, grows = row["network"].replace(", ", " with "), fits(row, result["times"])
-        fitted[name, TITLES[row["passes"]]] = grows["whole"]
+        name = row["network"].replace(", ", " with ")
+        fitted[name, TITLES[row["passes"]]] = fits(row, result["times"])["whole"]
+        words[name, TITLES[row["passes"]]] = judged(row, result["times"])
         for part in faster(row, result["times"]):
-            parts.setdefault(f"{part} of {name}", []).append(str(grows[part]))
+            parts.setdefault(part, []).append(name.partition(" ")[0])
     points = rows[0]["points"]
-    bent = listed([f"the {name} ({' and '.join(found)})" for name, found in parts.items()])
+    bent = listed([f"{part} ({listed(list(dict.fromkeys(names)))})" for part, names in parts.items()])
     yield Claim(
         "Whole networks are linear too",
         "speed.md",
         "O(n)",
         _span(fitted),
         f"{points[0]:,} to {points[-1]:,} points",
-        _judged(fitted) + (f"; faster than linear: {bent}" if bent else ""),
+        _judged(words) + (f"; parts that seem to grow faster: {bent}" if bent else ""),
     )
 
 
@@ -120,13 +122,13 @@ def _span(fitted: Fitted) -> str:
     return "; ".join(ends)
 
 
-def _judged(fitted: Fitted) -> str:
+def _judged(words: dict[tuple[str, str], str]) -> str:
     """The verdicts, each with what it is about; the passes are named where their verdicts differ."""
-    words: dict[str, dict[str, str]] = {}
-    for (name, passes), one in fitted.items():
-        words.setdefault(name, {})[passes] = one.words()
+    by_name: dict[str, dict[str, str]] = {}
+    for (name, passes), word in words.items():
+        by_name.setdefault(name, {})[passes] = word
     grouped: dict[str, list[str]] = {"confirmed": [], REFUTED: [], "undecided": []}
-    for name, found in words.items():
+    for name, found in by_name.items():
         for word in dict.fromkeys(found.values()):
             same = [passes for passes, one in found.items() if one == word]
             grouped[word].append(name if len(same) == len(found) else f"{name} ({' and '.join(same)})")

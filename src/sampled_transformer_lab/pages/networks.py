@@ -21,8 +21,9 @@ NOTES = (
     "Hierarchical network: a stage keeps a quarter of its points, so the first attention sees n / 4 of them.",
     "Autoencoder: one group per 16 points, so that attention grows with the cloud: over n / 16 groups in the decoder, "
     "and over 30 % of them in the encoder. With the usual fixed number of groups its cost would not depend on n.",
-    f"From {LARGE:,} points on, `farthest_points` updates only blocks of points near its latest choice. Its exponent "
-    "mixes the times before and after this change.",
+    "Farthest points to a fixed share of n compare every choice with every point, which is n² work, and so are the "
+    f"neighbours of n / 16 groups. From {LARGE:,} points on, `farthest_points` updates only blocks of points near its "
+    "latest choice. Its exponent mixes the times before and after this change.",
 )
 
 Row = dict[str, Any]
@@ -37,7 +38,8 @@ def networks_section(result: dict[str, Any]) -> Iterator[str]:
         "its time in the same run. A dash marks what might take longer than the limit of the command. The exponent is "
         f"the slope of log time over log points, fitted to {span(result['exponents'])}, ± half its 95 % interval "
         "(Student, from the residuals, which hold noise and the curve of the true growth). Linear means that the whole "
-        f"interval is at most {LINEAR:g}, not linear that all of it is above, and else nothing is decided."
+        f"interval is at most {LINEAR:g} and that no part with a share of at least {100 * CLEAR:.0f} % has a larger "
+        "exponent of its own; not linear that all of the interval is above; and else nothing is decided."
     )
     yield ""
     yield (
@@ -109,30 +111,37 @@ def plain(exponent: Exponent) -> str:
     return str(exponent).removeprefix("n^")
 
 
+def judged(row: Row, times: list[Row]) -> str:
+    """The verdict on the whole: its own, but no "confirmed" as long as a part seems to grow faster than linearly.
+
+    Such a part outgrows the others in larger clouds, however small the exponent of the sum is today.
+    """
+    word = fits(row, times)["whole"].words()
+    return "undecided" if word == "confirmed" and faster(row, times) else word
+
+
 def verdict(rows: list[Row], times: list[Row]) -> str:
     """Which mechanisms keep the network linear, and which parts do not where sampled attention is used."""
-    grows = {row["mechanism"]: fits(row, times)["whole"] for row in rows}
     claims = []
     for word, title in (("confirmed", "linear"), (REFUTED, "not linear"), ("undecided", "undecided")):
-        names = [f"`{name}` ({one})" for name, one in grows.items() if one.words() == word]
+        found = [row for row in rows if judged(row, times) == word]
+        names = [f"`{row['mechanism']}` ({fits(row, times)['whole']})" for row in found]
         claims += [f"{title} with {listed(names)}"] if names else []
     text = f"- {TITLES[rows[0]['passes']].capitalize()}: {'; '.join(claims)}."
     return text + "".join(culprits(row, times) for row in rows if row["mechanism"] == "sampled")
 
 
 def culprits(row: Row, times: list[Row]) -> str:
-    """The parts that grow faster than linearly, with their share at the largest size."""
+    """The parts that seem to grow faster than linearly, with their share at the largest size."""
     grows, shares = fits(row, times), largest(row, times)["shares"]
     found = [f"{part} ({100 * shares[part]:.0f} % of the time, {grows[part]})" for part in faster(row, times)]
-    return f" With `sampled`, the parts that grow faster are {listed(found)}." if found else ""
+    return f" With `sampled`, the parts that seem to grow faster are {listed(found)}." if found else ""
 
 
 def faster(row: Row, times: list[Row]) -> list[str]:
-    """The parts with a share of the time whose own exponent lies above `LINEAR`, all of its interval."""
+    """The parts with a share of the time whose own exponent is above `LINEAR`, whatever its interval."""
     grows, shares = fits(row, times), largest(row, times)["shares"]
-    return [
-        part for part, share in shares.items() if share >= CLEAR and part in grows and grows[part].words() == REFUTED
-    ]
+    return [part for part, share in shares.items() if share >= CLEAR and part in grows and grows[part].value > LINEAR]
 
 
 def largest(row: Row, times: list[Row]) -> Row:

@@ -122,8 +122,9 @@ differences of zero, one is expected to be called "better" or "worse" by chance.
 calls, so read a single one that is close to its bound with that in mind.
 
 Times have rules of their own. n^x ± e is the slope of log time over log points, with half its 95 % interval. Linear
-growth is **confirmed** if x + e is at most 1.1, **refuted** if x - e is above 1.1, else **undecided**. One mechanism
-is cheaper than another if their ratio is outside the noise: the file holds layers that do all the work of `sampled` and
+growth is **confirmed** if x + e is at most 1.1, **refuted** if x - e is above 1.1, else **undecided**. A whole network
+with a part that seems to grow faster is undecided at best: in larger clouds that part will dominate. One mechanism is
+cheaper than another if their ratio is outside the noise: the file holds layers that do all the work of `sampled` and
 more, and the smallest ratio that one of them reaches to it can only be noise.
 """
 README = ("<!-- claims: written by `sampled-transformer tables page` -->\n", "<!-- end of claims -->")

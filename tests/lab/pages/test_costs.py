@@ -73,8 +73,8 @@ def test_whole_networks() -> None:
     assert claim.here == "forward n^1.00 ± 0.00 (basic) to n^2.00 ± 0.00 (bad)"
     assert claim.scale == "2,048 to 16,384 points"
     assert claim.verdict == (
-        "confirmed for basic and slow; **refuted** for bad; undecided for wild; "
-        "faster than linear: the neighbours of slow (n^2.00 ± 0.00)"
+        "confirmed for basic; **refuted** for bad; undecided for wild and slow; "
+        "parts that seem to grow faster: neighbours (slow)"
     )
 
 

@@ -82,12 +82,14 @@ def test_means_deviations_and_the_order(tmp_path: Path) -> None:
     keep(tmp_path, "basic-modelnet40", "basic-none", run(0.81))
     pages = results_pages(tmp_path)
     page = pages["basic-modelnet40.md"]
-    assert "7 of 27 runs have been made" in page
+    assert "7 of 31 runs have been made" in page
     assert "| sampled | 3 | 82.00 ± 2.00 | 87.34 | ± 3.84 | 72.00 ± 2.00 | 82.00 ± 2.00 | 10 |" in page
     assert "| none | 1 | 81.00 | 85.96 | ± 3.92 |" in page
     # 11 +- hypot(sqrt((2^2 + 1^2) / 2) sqrt(2 / 3), split), while the paper claims to be close
     assert "| dense | +11.00 ± 2.28 | 6.6 | better | -0.44 ± 2.68 | confirmed, and ahead |" in page
-    assert "| none | +1.00 ± 2.52 | 7.6 | open | +1.38 ± 2.70 | undecided (would resolve 7.6 points) | no number |" in page
+    assert (
+        "| none | +1.00 ± 2.52 | 7.6 | open | +1.38 ± 2.70 | undecided (would resolve 7.6 points) | no number |" in page
+    )
     assert "```bash\nsampled-transformer tables make basic-modelnet40 --root ROOT\n" in page
     assert set(pages) == {"index.md", "basic-modelnet40.md"}  # nothing else was measured
 
