@@ -11,6 +11,8 @@ from .verdict import UNSHARED
 
 def agreement_section(folder: Path) -> list[str]:
     """Everything under results/agreement."""
+    kept = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+    most = max(value for found in kept for value in found["unshared"].values())
     lines = [
         "Two networks that answer the same test shapes mostly fail on the same ones, so a difference between them "
         "depends less on the choice of the shapes than each accuracy does. Give each network a 1 per shape that it "
@@ -20,10 +22,9 @@ def agreement_section(folder: Path) -> list[str]:
         "If p(s) and q(s) are the chances, over seeds, that two mechanisms with the accuracies a and b are right about "
         "shape s, then the variance of p(s) - q(s) over shapes is (same - across) (a (1 - a) + b (1 - b)). What chance "
         "does within one mechanism is in the deviation between seeds already. The [verdicts](index.md#verdicts) take "
-        f"{UNSHARED:g} for same - across, which is more than any pair here has.",
+        f"{UNSHARED:g} for same - across, for every pair; the largest here is {most:.3f}.",
     ]
-    for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text("utf-8"))
+    for found in kept:
         body = []
         for pair, across in found["across"].items():
             same = [found["same"][name] for name in pair.split(" and ")]

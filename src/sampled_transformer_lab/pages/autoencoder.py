@@ -79,7 +79,7 @@ def autoencoder_section(study: Study, rows: list[Measured], others: Iterable[Mea
         note = f"{NOISE} {ONCE}" if any(one.pretrainings < 2 for one in compared) else NOISE
         lines += ["", "## Sampled against dense", ""]
         lines += [*table(["task", "sampled form", "here, points", "the paper", "verdict"], body), "", note]
-    return [*lines, "", "## The bars", "", *table(["claim", "measured", "bar", "verdict"], bars(found))]
+    return [*lines, "", "## The bars", "", *table(["claim", "measured", "bar", "verdict"], bars(found, compared))]
 
 
 def tasks(rows: list[Measured]) -> dict[str, Task]:
@@ -238,9 +238,9 @@ def _optional(one: Difference | None) -> str:
     return "" if one is None else written_difference(one)
 
 
-def bars(found: dict[str, Task]) -> list[list[str]]:
+def bars(found: dict[str, Task], compared: Iterable[Judged] = ()) -> list[list[str]]:
     """What we set out to reach, as far as the runs made so far can tell."""
-    rows = []
+    rows, known_errors = [], {(one.task.title, one.name): one.here for one in compared}
     for task in found.values():
         known = {name: accuracy(runs) for name, runs in task.pretrained.items()}
         for name, value in known.items():
@@ -250,9 +250,15 @@ def bars(found: dict[str, Task]) -> list[list[str]]:
                 gain = value - accuracy(task.scratch[name])
                 rows.append(bar(f"{task.title}, {name}: pre-trained above scratch", gain, 3, "points"))
         for name in task.rivals():
-            rows.append(bar(f"{task.title}: {name} above dense", known[name] - known["dense"], -1.5, "points"))
+            here = known_errors.get((task.title, name))
+            rows.append(bar(f"{task.title}: {name} above dense", known[name] - known["dense"], -1.5, "points", here))
     return rows
 
 
-def bar(claim: str, value: float, least: float, unit: str) -> list[str]:
-    return [claim, f"{value:.2f}", f"at least {least:g} {unit}", "met" if value >= least else "**missed**"]
+def bar(claim: str, value: float, least: float, unit: str, here: Difference | None = None) -> list[str]:
+    """One line of the table of bars; `here` is the difference with its error, where it has one."""
+    word = "met" if value >= least else "**missed**"
+    if here is None or here.seeds is None:
+        return [claim, f"{value:.2f}", f"at least {least:g} {unit}", word]
+    close = ", but within its error" if abs(value - least) <= here.interval() else ""
+    return [claim, f"{value:.2f} ± {here.error:.2f}", f"at least {least:g} {unit}", f"{word}{close}"]
