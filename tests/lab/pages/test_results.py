@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sampled_transformer_lab.pages.results import README, TITLES, results_pages, with_claims, write_pages
+from sampled_transformer.attention import list_attention
+from sampled_transformer_lab.pages.results import README, TITLES, all_rows, results_pages, with_claims, write_pages
 from sampled_transformer_lab.reproduce import result_file
 from sampled_transformer_lab.studies import STUDIES
 
@@ -52,6 +53,23 @@ def test_the_claims_of_the_readme_are_those_of_the_results() -> None:
     text = readme.read_text("utf-8")
     assert text.count("| verdict |") == 1
     assert with_claims(text, ROOT / "results") == text  # `sampled-transformer tables page` writes it
+
+
+ROWS = {"induced": "basic-induced-wide", "sparse": "basic-sparse"}  # what the guide shows under another name
+STUDY_OF = dict.fromkeys(("linear", "rotary", "summed"), "variants-modelnet40") | {"sparse": "ordered-modelnet40"}
+
+
+def test_the_guide_has_the_accuracies_of_the_results() -> None:
+    text = (ROOT / "docs" / "guide" / "choose.md").read_text("utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    shown = {name.strip("`"): accuracy for name, _, _, accuracy, _ in rows}
+    found = all_rows(ROOT / "results")
+    for name, accuracy in shown.items():
+        if accuracy != "-":
+            label, study = ROWS.get(name, f"basic-{name}"), STUDY_OF.get(name, "basic-modelnet40")
+            (row,) = (row for row in found[study] if row.label == label)
+            assert accuracy == f"{row.accuracy():.2f}", name
+    assert len(shown) == len(list_attention())
 
 
 def test_a_readme_without_a_place_for_claims_is_left_alone(tmp_path: Path) -> None:
