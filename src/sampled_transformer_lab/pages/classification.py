@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..study import Study
-from .comparison import Comparison, Seeds, comparisons, seed_deviation, trends
+from .comparison import Comparison, Seeds, averages, comparisons, seed_deviation, trends
 from .markdown import listed, table
 from .measured import Measured, best_epoch, counted, spread
 from .verdict import Difference, judge, seeds_needed
@@ -28,7 +28,7 @@ def classification_section(study: Study, rows: list[Measured], others: Iterable[
         "",
         summary(study.subject, compared),
         "",
-        *comparison_table(compared, deviation),
+        *comparison_table([*compared, *averages(study, compared)], deviation),
         "",
         noise_note(deviation, compared),
     ]
@@ -99,7 +99,7 @@ def resolved(one: Difference) -> str:
 
 def _wanted(one: Comparison, deviation: Seeds) -> str:
     """The seeds per row that would find the paper's difference."""
-    if one.paper is None or deviation.value is None:
+    if one.paper is None or deviation.value is None or one.pairs > 1:
         return ""
     wanted = seeds_needed(one.paper.value, deviation.value, one.here.split)
     return "no number" if wanted is None else f"{wanted:,}"

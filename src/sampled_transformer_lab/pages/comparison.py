@@ -9,7 +9,7 @@ from statistics import mean, variance
 
 from ..study import Study
 from .measured import Measured
-from .verdict import Difference, Verdict, judge, split_error
+from .verdict import Difference, Verdict, judge, mean_difference, split_error
 
 LEAST_FREEDOM = 4  # below this many degrees of freedom a study's own deviation is little more than chance
 
@@ -34,7 +34,7 @@ class Comparison:
     """One mechanism compared with a rival; `labels` are those of both rows.
 
     `apart` is the difference with an error from these two rows alone, each with its own deviation; None where one of
-    them has a single seed.
+    them has a single seed. `pairs` is how many comparisons this one is the mean of.
     """
 
     rival: str
@@ -44,6 +44,7 @@ class Comparison:
     verdict: Verdict
     diverged: bool = False
     apart: Difference | None = None
+    pairs: int = 1
 
     @property
     def order(self) -> str:
@@ -68,6 +69,23 @@ def trends(study: Study, rows: list[Measured], deviation: Seeds) -> list[Compari
 def _from_fewer_to_more(more: str, fewer: str) -> str:
     (name, _, least), most = fewer.partition("-")[2].rpartition("-"), more.rpartition("-")[2]
     return f"{name} from {least} to {most}"
+
+
+def averages(study: Study, compared: Iterable[Comparison]) -> list[Comparison]:
+    """Where a study has pairs of one kind at several sizes: the mean over them, for every rival."""
+    groups: dict[str, list[Comparison]] = {}
+    for one in compared:
+        if study.rival and not one.diverged:
+            groups.setdefault(one.labels[1].rpartition("-")[0], []).append(one)
+    return [_average(name.rpartition("-")[2], found) for name, found in groups.items() if len(found) > 1]
+
+
+def _average(name: str, found: list[Comparison]) -> Comparison:
+    here = mean_difference([one.here for one in found])
+    papers = [one.paper for one in found if one.paper is not None]
+    paper = mean_difference(papers) if len(papers) == len(found) else None
+    title = f"{name}, mean of {len(found)}"
+    return Comparison(title, found[0].labels, here, paper, judge(here, paper), pairs=len(found))
 
 
 def _of_pairs(pairs: Iterable[tuple[str, str]], rows: list[Measured], deviation: Seeds) -> list[Comparison]:

@@ -103,7 +103,8 @@ four degrees of freedom borrows from the studies of the same data set. Pooling t
 says where the rows' own deviations would decide otherwise. Test split: sqrt(0.1 (p1 (1 - p1) + p2 (1 - p2)) / N) for
 two accuracies on the same N shapes; the factor is 0.1, and not 1, because the networks that we compared with each other
 err mostly [on the same shapes](agreement.md). The paper prints one accuracy per row, so its difference has the error of
-one run each; for few shots and for clustering it prints a deviation, which we take.
+one run each; for few shots and for clustering it prints a deviation, which we take. The mean over several pairs has
+less error from the seeds, but not from the test split, which they share.
 
 All intervals are Student's 95 %. With e for half the interval of the difference between ours and the paper's:
 

@@ -16,7 +16,7 @@ from .autoencoder import judged as judged_tasks
 from .claim import COLUMNS, Claim
 from .classification import summary
 from .clustering import judged as judged_clusters
-from .comparison import Comparison, comparisons, seed_deviation, trends
+from .comparison import Comparison, averages, comparisons, seed_deviation, trends
 from .costs import costs
 from .markdown import listed, table
 from .measured import Measured, counted, scale, spread
@@ -110,10 +110,27 @@ def differences(claim: str, name: str, compared: list[Comparison], found: Rows) 
     size = scale(rows)
     if name == "hierarchical-modelnet40" and not several:
         size = f"{compared[0].rival}, {size}"
+    words = far([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
+    for mean in averages(STUDIES[name], compared):  # of one rival, which all comparisons here have
+        return _mean_claim(claim, f"{name}.md", mean, compared, size, words)
     paper = ", ".join(f"{one.rival + ' ' if several else ''}{one.paper.value:+.2f}" for one in compared if one.paper)
     here = ", ".join(f"{one.rival + ' ' if several else ''}{written_difference(one.here)}" for one in compared)
-    words = verdicts(compared) + far([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
+    words = verdicts(compared) + words
     return Claim(claim, f"{name}.md", f"{paper} points" if paper else "not shown", f"{here} points", size, words)
+
+
+def _mean_claim(claim: str, page: str, mean: Comparison, compared: list[Comparison], size: str, far: str) -> Claim:
+    """A claim at several sizes: the mean over them with its error, and every size without."""
+    names = f"{compared[0].rival.removesuffix(' stage')} to {compared[-1].rival}"
+    printed = [one.paper.value for one in compared if one.paper]
+    paper = "not shown"
+    if mean.paper:
+        paper = f"{mean.paper.value:+.2f} points (mean of {', '.join(f'{one:+.2f}' for one in printed)})"
+    each = ", ".join(f"{one.here.value:+.2f}" for one in compared)
+    here = f"{written_difference(mean.here)} points (mean of {each})"
+    words = verdicts(compared)
+    every = "each: " if len({one.words for one in compared}) == 1 else ""
+    return Claim(claim, page, paper, here, f"{names}, {size}", f"mean: {mean.words}; {every}{words}{far}")
 
 
 def far(accuracies: Iterable[tuple[float, float | None]], tolerated: float = 3.0) -> str:

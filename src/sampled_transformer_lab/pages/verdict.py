@@ -19,7 +19,9 @@ That both used the same official split is ignored, which makes the error of d - 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 from scipy.special import stdtrit  # Student's quantile, for any positive number of degrees of freedom
@@ -71,6 +73,19 @@ class Difference:
             math.hypot(self.split, other.split),
             min(self.freedom, other.freedom),
         )
+
+
+def mean_difference(parts: Sequence[Difference]) -> Difference:
+    """The mean of differences from other runs on the same test split, whose deviation is one estimate.
+
+    What other seeds would change averages out over the parts. What other test shapes would change may not, since all
+    parts have the same ones: the split's error is the mean of theirs.
+    """
+    seeds = [part.seeds for part in parts]
+    known = [one for one in seeds if one is not None]
+    error = math.hypot(*known) / len(parts) if len(known) == len(parts) else None
+    value, split = (fmean(getattr(part, name) for part in parts) for name in ("value", "split"))
+    return Difference(value, error, split, parts[0].freedom)
 
 
 @dataclass(frozen=True)

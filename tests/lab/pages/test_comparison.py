@@ -6,7 +6,14 @@ import math
 
 import pytest
 
-from sampled_transformer_lab.pages.comparison import Seeds, comparisons, difference, lent_deviation, seed_deviation
+from sampled_transformer_lab.pages.comparison import (
+    Seeds,
+    averages,
+    comparisons,
+    difference,
+    lent_deviation,
+    seed_deviation,
+)
 from sampled_transformer_lab.pages.measured import Measured
 from sampled_transformer_lab.pages.verdict import split_error
 from sampled_transformer_lab.studies import STUDIES
@@ -40,6 +47,23 @@ def test_a_study_with_single_seeds_borrows_from_the_same_data_set() -> None:
         pytest.approx(200**0.5), 1, "the rows of other studies of x"
     )
     assert lent_deviation("z", others) == Seeds(None, 0)
+
+
+def test_pairs_at_several_sizes_have_a_mean_per_rival() -> None:
+    names = [f"s-{mechanism}-{size}" for size in (1, 2) for mechanism in ("a", "b", "c")]
+    rows = {name: Row("", paper={} if "c" in name else {"accuracy": 60.0}) for name in names}
+    study = Study("", rows, ours="s-a-", rival="s-b-", versus=[("s-a-1", "s-c-1"), ("s-a-2", "s-c-2")])
+    values = {"a": 0.6, "b": 0.5, "c": 0.4}
+    found = [Measured(name, row, [run(values[name[2]] + 0.1 * (name == "s-a-2"))]) for name, row in rows.items()]
+    compared = comparisons(study, found, Seeds(1.0, 9))
+    one, other = averages(study, compared)
+    assert (one.rival, other.rival, one.pairs) == ("b, mean of 2", "c, mean of 2", 2)
+    assert (one.here.value, other.here.value) == pytest.approx((15.0, 25.0))
+    assert one.paper is not None
+    assert one.paper.value == 0
+    assert other.paper is None
+    assert averages(study, compared[:1]) == []
+    assert averages(Study("", rows, ours="s-a-1"), compared) == []
 
 
 def test_a_study_with_a_single_second_seed_borrows_too() -> None:

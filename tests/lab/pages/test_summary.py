@@ -65,10 +65,10 @@ def test_stages_are_named(tmp_path: Path) -> None:
     values = {"sampled-1": 0.7, "knn-1": 0.75, "sampled-2": 0.7, "knn-2": 0.9}
     labels = {f"hierarchical-{name}": [run(value), run(value + 0.001)] for name, value in values.items()}
     text = line(tmp_path, rows("hierarchical-modelnet40", labels), "hierarchical-modelnet40.md")
-    assert "| 1 stage +8.32, 2 stages +5.20 points | 1 stage -5.00 ±" in text
-    assert text.endswith(
-        "| **refuted**; our networks are up to 9 points ahead of and up to 18 points behind the paper's |"
-    )
+    assert "| +6.76 points (mean of +8.32, +5.20) | -12.50 ±" in text
+    assert " points (mean of -5.00, -20.00) | 1 to 2 stages, 256 points, 10 epochs, 2 seeds |" in text
+    ending = "our networks are up to 9 points ahead of and up to 18 points behind the paper's |"
+    assert text.endswith(f"| mean: **refuted**; each: **refuted**; {ending}")
 
 
 def test_a_single_stage_is_named_in_the_scale(tmp_path: Path) -> None:

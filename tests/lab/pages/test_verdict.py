@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sampled_transformer_lab.pages.verdict import Difference, Verdict, judge, seeds_needed, split_error
+from sampled_transformer_lab.pages.verdict import Difference, Verdict, judge, mean_difference, seeds_needed, split_error
 
 
 def known(value: float, error: float) -> Difference:
@@ -83,6 +83,12 @@ def test_few_seeds_widen_the_interval_by_their_share() -> None:
 
 def test_the_split_counts_what_two_rows_do_not_share() -> None:
     assert split_error(50.0, 50.0, 2500) == pytest.approx(math.sqrt(0.1 * 2) * 50 / 50)
+
+
+def test_a_mean_averages_seeds_but_not_the_test_split() -> None:
+    found = mean_difference([Difference(1.0, 0.4, 0.3, 8), Difference(3.0, 0.4, 0.5, 8)])
+    assert (found.value, found.seeds, found.split, found.freedom) == pytest.approx((2.0, 0.4 / 2**0.5, 0.4, 8))
+    assert mean_difference([Difference(1.0, 0.4), Difference(3.0, None)]).seeds is None
 
 
 def test_seeds_that_a_difference_would_take() -> None:
