@@ -18,7 +18,7 @@ LARGE_SCORE = 2.0**20  # beyond which the backward pass of torch's fused kernels
 LIMIT = 4 * 2**30  # bytes that written-out weights may take; callers may raise it
 # Up to this many keys, a training step of torch's fused kernels on a CPU takes less time in float32 than in bfloat16
 # (benchmarks/few_keys.py).
-FEW_KEYS = 512
+FEW_KEYS = 256
 
 
 def largest(x: Tensor) -> float:

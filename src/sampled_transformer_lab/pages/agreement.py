@@ -31,7 +31,8 @@ def agreement_section(folder: Path) -> list[str]:
             cells = [" and ".join(f"{value:.3f}" for value in same), f"{across:.3f}", f"{found['unshared'][pair]:.3f}"]
             body.append([pair, *cells])
         counts = sorted(set(found["seeds"].values()))
-        lines += ["", f"## {found['data']}", "", *table(["mechanisms", "same", "across", "same - across"], body), ""]
+        title = f"## {found['data']}, {len(found['seeds'])} mechanisms"
+        lines += ["", title, "", *table(["mechanisms", "same", "across", "same - across"], body), ""]
         lines += [
             f"{found['shapes']:,} test shapes, {found['points']} points, {found['epochs']} epochs, "
             f"{' or '.join(map(str, counts))} seeds per mechanism.",

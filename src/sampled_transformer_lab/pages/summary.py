@@ -128,9 +128,16 @@ def _mean_claim(claim: str, page: str, mean: Comparison, compared: list[Comparis
         paper = f"{mean.paper.value:+.2f} points (mean of {', '.join(f'{one:+.2f}' for one in printed)})"
     each = ", ".join(f"{one.here.value:+.2f}" for one in compared)
     here = f"{written_difference(mean.here)} points (mean of {each})"
-    words = verdicts(compared)
-    every = "each: " if len({one.words for one in compared}) == 1 else ""
-    return Claim(claim, page, paper, here, f"{names}, {size}", f"mean: {mean.words}; {every}{words}{far}")
+    return Claim(claim, page, paper, here, f"{names}, {size}", f"mean: {mean.words}; {_in_short(compared)}{far}")
+
+
+def _in_short(compared: Iterable[Comparison]) -> str:
+    """The outcomes without what they would resolve: "1 stage and 2 stages **refuted**; 3 stages undecided"."""
+    grouped: dict[str, list[str]] = {}
+    for one in compared:
+        word = one.verdict.outcome or one.order.replace("open", "undecided")
+        grouped.setdefault(f"**{word}**" if word == "refuted" else word, []).append(one.rival)
+    return "; ".join(f"{listed(names)} {word}" for word, names in grouped.items())
 
 
 def far(accuracies: Iterable[tuple[float, float | None]], tolerated: float = 3.0) -> str:

@@ -26,8 +26,8 @@ def test_rows_are_compared_in_pairs_with_a_deviation_that_others_lend() -> None:
     found = [Measured(name, row, [run(values[name])]) for name, row in rows.items()]
     lender = Measured("l", Row(""), [run(value) for value in (0.5, 0.51, 0.49, 0.5)])
     text = classification_section(study, found, [lender])
-    assert "| 1 | +40.00 ± 2.18 | 6.3 | better | +38.00 ± 2.06 | confirmed to ± 6.1 points | 1 |" in text
-    assert "| 2 | +40.00 ± 2.18 | 6.3 | better | -5.00 ± 1.65 | confirmed, and ahead | no number |" in text
+    assert "| 1 | +40.00 ± 2.33 | 6.6 | better | +38.00 ± 2.20 | confirmed to ± 6.5 points | 1 |" in text
+    assert "| 2 | +40.00 ± 2.33 | 6.6 | better | -5.00 ± 1.73 | confirmed, and ahead | no number |" in text
     assert "Sampled beats 1 and 2. Against the paper: confirmed for 1 and 2." in text
     assert any(line.endswith("The paper's column is theirs.") for line in text)
     assert "pooled over the rows of other studies of x (0.82 points per run, 3 degrees of freedom)" in text[-1]

@@ -68,7 +68,7 @@ def test_stages_are_named(tmp_path: Path) -> None:
     assert "| +6.76 points (mean of +8.32, +5.20) | -12.50 ±" in text
     assert " points (mean of -5.00, -20.00) | 1 to 2 stages, 256 points, 10 epochs, 2 seeds |" in text
     ending = "our networks are up to 9 points ahead of and up to 18 points behind the paper's |"
-    assert text.endswith(f"| mean: **refuted**; each: **refuted**; {ending}")
+    assert text.endswith(f"| mean: **refuted**; 1 stage and 2 stages **refuted**; {ending}")
 
 
 def test_a_single_stage_is_named_in_the_scale(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_few_seeds_widen_the_interval_by_their_share() -> None:
 
 
 def test_the_split_counts_what_two_rows_do_not_share() -> None:
-    assert split_error(50.0, 50.0, 2500) == pytest.approx(math.sqrt(0.1 * 2) * 50 / 50)
+    assert split_error(50.0, 50.0, 2500) == pytest.approx(math.sqrt(0.12 * 2) * 50 / 50)
 
 
 def test_a_mean_averages_seeds_but_not_the_test_split() -> None:
