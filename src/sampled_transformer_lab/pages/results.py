@@ -101,10 +101,10 @@ A difference between two rows has a standard error, the ±. It joins two parts. 
 k1 and k2 runs, with the deviation of one run between seeds pooled over the rows of the study; a study with fewer than
 four degrees of freedom borrows from the studies of the same data set. Pooling takes all rows to scatter alike; a page
 says where the rows' own deviations would decide otherwise. Test split: sqrt(0.12 (p1 (1 - p1) + p2 (1 - p2)) / N) for
-two accuracies on the same N shapes; the factor is 0.12, and not 1, because networks err mostly
-[on the same shapes](agreement.md), and 0.12 is more than any pair that we measured has. The paper prints one accuracy per row, so its difference has the error of
-one run each; for few shots and for clustering it prints a deviation, which we take. The mean over several pairs has
-less error from the seeds, but not from the test split, which they share.
+two accuracies on the same N shapes; the factor is 0.12, and not 1, because networks err mostly [on the same
+shapes](agreement.md), and 0.12 is more than any pair that we measured has. The paper prints one accuracy per row, so
+its difference has the error of one run each; for few shots and for clustering it prints a deviation, which we take. The
+mean over several pairs has less error from the seeds, but not from the test split, which they share.
 
 All intervals are Student's 95 %. With e for half the interval of the difference between ours and the paper's:
 
