@@ -110,16 +110,17 @@ def differences(claim: str, name: str, compared: list[Comparison], found: Rows) 
     size = scale(rows)
     if name == "hierarchical-modelnet40" and not several:
         size = f"{compared[0].rival}, {size}"
-    words = far([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
-    for mean in averages(STUDIES[name], compared):  # of one rival, which all comparisons here have
-        return _mean_claim(claim, f"{name}.md", mean, compared, size, words)
+    warning = far([(row.accuracy(), row.row.paper.get("accuracy")) for row in rows])
+    means = averages(STUDIES[name], compared)
+    if means:  # of one rival, which all comparisons here have
+        return _mean_claim(claim, f"{name}.md", means[0], compared, size, warning)
     paper = ", ".join(f"{one.rival + ' ' if several else ''}{one.paper.value:+.2f}" for one in compared if one.paper)
     here = ", ".join(f"{one.rival + ' ' if several else ''}{written_difference(one.here)}" for one in compared)
-    words = verdicts(compared) + words
+    words = verdicts(compared) + warning
     return Claim(claim, f"{name}.md", f"{paper} points" if paper else "not shown", f"{here} points", size, words)
 
 
-def _mean_claim(claim: str, page: str, mean: Comparison, compared: list[Comparison], size: str, far: str) -> Claim:
+def _mean_claim(claim: str, page: str, mean: Comparison, compared: list[Comparison], size: str, warning: str) -> Claim:
     """A claim at several sizes: the mean over them with its error, and every size without."""
     names = f"{compared[0].rival.removesuffix(' stage')} to {compared[-1].rival}"
     printed = [one.paper.value for one in compared if one.paper]
@@ -128,7 +129,7 @@ def _mean_claim(claim: str, page: str, mean: Comparison, compared: list[Comparis
         paper = f"{mean.paper.value:+.2f} points (mean of {', '.join(f'{one:+.2f}' for one in printed)})"
     each = ", ".join(f"{one.here.value:+.2f}" for one in compared)
     here = f"{written_difference(mean.here)} points (mean of {each})"
-    return Claim(claim, page, paper, here, f"{names}, {size}", f"mean: {mean.words}; {_in_short(compared)}{far}")
+    return Claim(claim, page, paper, here, f"{names}, {size}", f"mean: {mean.words}; {_in_short(compared)}{warning}")
 
 
 def _in_short(compared: Iterable[Comparison]) -> str:
