@@ -299,7 +299,7 @@ STUDIES = {
         note="One to five stages of the paper's sizes (the number after the name), with sampled and with kNN (scalar) "
         "attention, and without attention: 30 epochs for one and two stages, 15 for three to five. The recipe was "
         "chosen on a [held-out part of the training split](hierarchical-recipe.md). All rows train in mixed precision "
-        "(bf16).",
+        "(bf16); within it, kNN attention was computed in bfloat16 with one and two stages, and in float32 with more.",
         keyed_by="places",
     ),
     "hierarchical-recipe": Study(
